@@ -58,12 +58,7 @@ def unit(script: Script, node: ast.AST | None = None) -> str:
     around = [node, *script.ancestors(node)] if node is not None else []
     for owner in (*around, *script.nodes):
         body = getattr(owner, "body", None)
-        if (
-            isinstance(owner, ast.stmt)
-            and isinstance(body, list)
-            and body
-            and body[0].lineno > owner.lineno
-        ):
+        if isinstance(owner, ast.stmt) and body and body[0].lineno > owner.lineno:
             outer, inner = indent(script, owner), indent(script, body[0])
             if inner.startswith(outer) and inner != outer:
                 return inner[len(outer) :]
@@ -86,6 +81,14 @@ def above(script: Script, node: ast.stmt) -> int:
             break
         line -= 1
     return script.lines.start(line)
+
+
+def put_above(script: Script, node: ast.stmt, *rows: str, blank_lines: int = 0) -> Splice:
+    """Puts lines in front of a statement, as deep as that stands, and blank lines behind them."""
+    margin, newline = indent(script, node), script.lines.newline
+    text = "".join(f"{margin}{row}{newline}" for row in rows)
+    place = above(script, node)
+    return Splice(place, place, text + newline * blank_lines)
 
 
 def _in_string(script: Script, line: int) -> bool:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from unslow.fix.edit.lines import Lines, Splice, matched, moved, spliced
 from unslow.fix.edit.verification import parsed, same_outside, span_of
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 _BOM = "\ufeff"
+Needed = TypeVar("Needed")
 
 
 class CannotEdit(Exception):
@@ -127,6 +128,19 @@ class Script(Source):
     def refuse(self, reason: str, node: ast.AST | int | None = None) -> CannotEdit:
         """The refusal to raise, with the recorded line of the node that stands in the way."""
         return CannotEdit(reason, None if node is None else self.recorded(node))
+
+    def refuse_if(self, obstacle: object, reason: str, node: ast.AST | int | None = None) -> None:
+        """Raises the refusal where something stands in the way."""
+        if obstacle:
+            raise self.refuse(reason, node)
+
+    def needed(
+        self, value: Needed | None, reason: str, node: ast.AST | int | None = None
+    ) -> Needed:
+        """A value without which there is no edit; raises the refusal where it is None."""
+        if value is None:
+            raise self.refuse(reason, node)
+        return value
 
     # Looking
 

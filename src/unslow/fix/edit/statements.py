@@ -19,6 +19,10 @@ from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.syntax.nodes import first_line, header
 
+# Expressions that need no parentheses anywhere.
+_ATOMS = (
+    *(ast.Name, ast.Constant, ast.Call, ast.Attribute, ast.Subscript, ast.List, ast.Dict, ast.Set),
+)
 _USUAL = {"tf": ("tensorflow", "tf"), "numpy": ("numpy", "np")}  # module and alias
 
 
@@ -90,17 +94,7 @@ def replace_expression(script: Script, line: int, old: str, new: str) -> Script:
 def replaced(script: Script, place: ast.expr, new: str) -> Splice:
     """Replace an expression's text, with parentheses where precedence needs them."""
     start, end = script.span(place)
-    atom = isinstance(
-        ast.parse(new, mode="eval").body,
-        ast.Name
-        | ast.Constant
-        | ast.Call
-        | ast.Attribute
-        | ast.Subscript
-        | ast.List
-        | ast.Dict
-        | ast.Set,
-    )
+    atom = isinstance(ast.parse(new, mode="eval").body, _ATOMS)
     parent = script.parents[place]
     alone = isinstance(parent, ast.Assign | ast.Expr | ast.keyword | ast.List | ast.Return) or (
         isinstance(parent, ast.Call) and place in parent.args

@@ -6,7 +6,8 @@ import ast
 
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import replaced, spelled
-from unslow.syntax.nodes import inside, is_constant, is_stored, last_name, words
+from unslow.fix.moves.shapes import is_call
+from unslow.syntax.nodes import dotted, inside, is_constant, is_stored, last_name, words
 
 _LATEST = 100  # entries: enough for a moving average; a judgement
 _DEQUE_METHODS = words("append clear extend")
@@ -16,7 +17,7 @@ _DEQUE_FUNCTIONS = words("len sum bool")
 def keep_numbers(script: Script, line: int, path: str) -> Script:
     """`losses.append(loss)` becomes `losses.append(float(loss))`."""
     value = _append(script, line, path).args[0]
-    if isinstance(value, ast.Call) and script.name(value.func) == "float":
+    if is_call(script, value, "float"):
         return script
     for use in _uses(script, path):
         if _asks_for_tensors(script, use):
@@ -46,8 +47,8 @@ def _maker(script: Script, line: int, path: str) -> ast.expr:
     whole, key = held
     made = _beginning(script, line, whole)
     match made:
-        case ast.Call(func=function, args=[ast.Name(id="list") as factory]):
-            if script.name(function) == "collections.defaultdict":
+        case ast.Call(args=[ast.Name(id="list") as factory]):
+            if is_call(script, made, "collections.defaultdict"):
                 return factory
         case ast.Dict(keys=keys, values=values):
             for name, value in zip(keys, values, strict=True):
@@ -78,15 +79,13 @@ def _elements(script: Script, path: str) -> list[ast.expr]:
         elif not is_stored(use):
             raise script.refuse(f"`{held[0]}` is used as a whole here", use)
     for item in found:
-        if is_stored(item):
-            raise script.refuse(f"`{path}` is not made in one place", item)
+        script.refuse_if(is_stored(item), f"`{path}` is not made in one place", item)
     return found
 
 
 def _makes_any(script: Script, whole: str) -> bool:
     """Whether one factory makes the containers of all keys."""
-    stores = [use for use in _uses(script, whole) if is_stored(use)]
-    owners = [script.parents[store] for store in stores]
+    owners = [script.parents[use] for use in _uses(script, whole) if is_stored(use)]
     return any(isinstance(getattr(owner, "value", None), ast.Call) for owner in owners)
 
 
@@ -121,8 +120,8 @@ def _is_empty_list(script: Script, value: ast.expr) -> bool:
     match value:
         case ast.List(elts=[]):
             return True
-        case ast.Call(func=function, args=[]):
-            return script.name(function) == "list"
+        case ast.Call(args=[]):
+            return is_call(script, value, "list")
     return False
 
 
@@ -161,5 +160,4 @@ def _asks_for_tensors(script: Script, use: ast.expr) -> bool:
 
 
 def _has_attributes(code: ast.AST, name: str) -> bool:
-    holders = [node.value for node in inside(code, ast.Attribute)]
-    return any(isinstance(holder, ast.Name) and holder.id == name for holder in holders)
+    return any(dotted(node.value) == name for node in inside(code, ast.Attribute))

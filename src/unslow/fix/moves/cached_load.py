@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 
-from unslow.fix.edit.blocks import above, indent
+from unslow.fix.edit.blocks import put_above
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import spelled
-from unslow.syntax.nodes import DEFINITIONS, NamedFunction, inside, is_stored, words
+from unslow.fix.moves.shapes import call_by, calls_of, outermost_definition, reads, scope_of
+from unslow.syntax.nodes import NamedFunction, last_name, words
 
 _LOADERS = (
     "keras.models.load_model",
@@ -30,21 +31,17 @@ def loads_model(script: Script, line: int) -> bool:
 
 def load_once(script: Script, line: int) -> Script:
     """The call that loads a model goes into a cached function: one load per path."""
-    call = _load(script, line)
-    if call is None:
-        raise script.refuse("no model is loaded on this line", line)
+    call = script.needed(_load(script, line), "no model is loaded on this line", line)
     _require_unchanged(script, call)
     script, cache = spelled(script, _CACHE)
-    call = _load(script, line)
-    assert call is not None
-    owners = [each for each in script.ancestors(call) if isinstance(each, DEFINITIONS)]
-    top = owners[-1] if owners else script.statement_of(call)
-    return script.edit(_edits(script, call, top, cache))
+    moved = _load(script, line)  # an import may have moved it
+    assert moved is not None
+    top = outermost_definition(script, moved) or script.statement_of(moved)
+    return script.edit(_edits(script, moved, top, cache))
 
 
 def _load(script: Script, line: int) -> ast.Call | None:
-    calls = script.calls_at(line)
-    return next((call for call in calls if script.name(call.func) in _LOADERS), None)
+    return next(iter(calls_of(script, script.calls_at(line), *_LOADERS)), None)
 
 
 def _require_unchanged(script: Script, call: ast.Call) -> None:
@@ -58,7 +55,7 @@ def _require_unchanged(script: Script, call: ast.Call) -> None:
         return
     match parent:
         case ast.Assign(targets=[ast.Name(id=name)]):
-            _require_only_called(script, name, function or script.tree)
+            _require_only_called(script, name, scope_of(script, call))
         case _:
             raise script.refuse("what is loaded there is handed on", call)
 
@@ -69,33 +66,25 @@ def _require_callers_change_nothing(
     """Raises where a caller of the function that returns the model may change it."""
     named = script.possible_calls(function)
     sites = [site for site in named if script.name(site.func) not in _LOADERS]
-    if not sites:
-        raise script.refuse("what is loaded there is handed on", call)
+    script.refuse_if(not sites, "what is loaded there is handed on", call)
     for site in sites:
         _require_unchanged(script, site)
 
 
 def _require_only_called(script: Script, name: str, scope: ast.AST) -> None:
     """Raises where the model that a name holds is used for more than calls."""
-    for use in inside(scope, ast.Name):
-        if use.id != name or is_stored(use):
-            continue
-        around = script.parents[use]
-        reads = isinstance(around, ast.Attribute) and around.attr in _HARMLESS
-        calls = isinstance(around, ast.Call) and around.func is use
-        if not reads and not calls:
-            raise script.refuse(f"`{name}` may be changed or kept here", use)
+    for use in reads(scope, name):
+        harmless = call_by(script, use) or last_name(script.parents[use]) in _HARMLESS
+        script.refuse_if(not harmless, f"`{name}` may be changed or kept here", use)
 
 
 def _edits(script: Script, call: ast.Call, top: ast.stmt, cache: str) -> list[Splice]:
-    newline = script.lines.newline
     parameters, given, inner = [], [], []
     for number, value in enumerate(call.args):
         if isinstance(value, ast.Constant):
             inner.append(script.source(value))
             continue
-        if isinstance(value, ast.Starred):
-            raise script.refuse("the call unpacks its arguments", value)
+        script.refuse_if(isinstance(value, ast.Starred), "the call unpacks its arguments", value)
         name = value.id if isinstance(value, ast.Name) else f"path{number or ''}"
         parameters.append(name)
         given.append(script.source(value))
@@ -105,13 +94,10 @@ def _edits(script: Script, call: ast.Call, top: ast.stmt, cache: str) -> list[Sp
             raise script.refuse("it is loaded with more than a path and settings", call)
         inner.append(script.source(keyword))
     kept = script.fresh("loaded_model")
-    margin = indent(script, top)
     rows = (
         f"@{cache}",
         f"def {kept}({', '.join(parameters)}):",
         f"    return {script.source(call.func)}({', '.join(inner)})",
     )
-    text = "".join(f"{margin}{row}{newline}" for row in rows) + newline * 2
-    start = above(script, top)
     use = Splice(*script.span(call), f"{kept}({', '.join(given)})")
-    return [Splice(start, start, text), use]
+    return [put_above(script, top, *rows, blank_lines=2), use]

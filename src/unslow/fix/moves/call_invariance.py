@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.moves.session_feeds import ASSIGNS, tf_name
+from unslow.fix.moves.shapes import call_by, mentions, receiver
 from unslow.syntax.nodes import (
     DEFINITIONS,
     NamedFunction,
@@ -85,14 +86,15 @@ class Invariance:
         # Inner nodes first, so that what is refused is named as closely as can be.
         for child in ast.iter_child_nodes(top):
             self._walk(child, scope, known, own)
-        if isinstance(top, ast.Name):
-            self._name(top, scope, own)
-        elif isinstance(top, ast.Attribute):
-            self._attribute(top, own)
-        elif isinstance(top, ast.Call):
-            self._call(top, own)
-        elif isinstance(top, _DOING_NODES):
-            raise self._script.refuse("it does more than make ops", top)
+        match top:
+            case ast.Name():
+                self._name(top, scope, own)
+            case ast.Attribute():
+                self._attribute(top, own)
+            case ast.Call():
+                self._call(top, own)
+        doing = isinstance(top, _DOING_NODES)
+        self._script.refuse_if(doing, "it does more than make ops", top)
 
     def _name(self, node: ast.Name, scope: ast.AST, own: str | None) -> None:
         script = self._script
@@ -118,8 +120,7 @@ class Invariance:
 
     def _attribute(self, node: ast.Attribute, own: str | None) -> None:
         script = self._script
-        called = script.parents[node]
-        if script.name(node) or (isinstance(called, ast.Call) and called.func is node):
+        if script.name(node) or call_by(script, node):
             return  # of a module, or the method of an object: checked as a call
         if any(function.name == node.attr for function in script.functions):
             raise script.refuse(f"`{script.source(node)}` is a function or property", node)
@@ -162,8 +163,7 @@ class Invariance:
             reason = f"`{called}` does more than make ops"
         elif argument(node, "seed") is not None:
             reason = f"with its own seed `{called}` starts anew each time it is made"
-        if reason:
-            raise self._script.refuse(reason, node)
+        self._script.refuse_if(reason, reason, node)
 
     def _function(self, function: NamedFunction, call: ast.Call, own: str | None) -> None:
         """Raises where a function of the script does more than make ops from fixed values."""
@@ -179,7 +179,7 @@ class Invariance:
             reason = f"`{function.name}` is decorated: what a call of it does is not known"
             raise script.refuse(reason, function)
         inner = own_name(script, function)
-        holder = dotted(call.func.value) if isinstance(call.func, ast.Attribute) else None
+        holder = dotted(receiver(call))
         same_object = inner is not None and holder == own == self._own
         # The attributes of another object are not this method's to name.
         known = set[ast.AST]() if same_object else _mentions(function, inner)
@@ -188,7 +188,7 @@ class Invariance:
 
 
 def _mentions(function: NamedFunction, name: str | None) -> set[ast.AST]:
-    return {node for node in inside(function, ast.Name) if node.id == name}
+    return set(mentions(function, name))
 
 
 def _changed_in_place(script: Script) -> Iterator[str]:
@@ -197,9 +197,8 @@ def _changed_in_place(script: Script) -> Iterator[str]:
         if is_stored(item):
             yield dotted(item.value) or ""
     for call in script.every(ast.Call):
-        changes = method_of(call) in MUTATORS - ASSIGNS and not script.name(call.func)
-        if changes and isinstance(call.func, ast.Attribute):
-            yield dotted(call.func.value) or ""
+        if method_of(call) in MUTATORS - ASSIGNS and not script.name(call.func):
+            yield dotted(receiver(call)) or ""
 
 
 def own_name(script: Script, function: NamedFunction) -> str | None:

@@ -9,6 +9,7 @@ from unslow.fix.edit.blocks import statement
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import insert_before
 from unslow.fix.moves.call_arguments import call
+from unslow.fix.moves.shapes import receiver
 from unslow.syntax.nodes import COMPREHENSIONS, FUNCTIONS, dotted
 
 _IGNORED = ("verbose", "batch_size", "callbacks")  # they change no result
@@ -31,14 +32,10 @@ def gives_only(script: Script, line: int, method: str, most: int, names: Collect
 def reset_metrics_before(script: Script, line: int, method: str) -> Script:
     """`model.reset_metrics()` in front of a statement: `evaluate` begins with it too."""
     node, made = statement(script, line), call(script, line, method)
-    model = dotted(made.func.value) if isinstance(made.func, ast.Attribute) else None
+    model = dotted(receiver(made))
     if model is None:
         raise script.refuse("the model is made where it is called", made)
-    between: list[ast.AST] = []
-    for owner in script.ancestors(made):
-        between.append(owner)
-        if owner is node:
-            break
+    between = [owner for owner in script.ancestors(made) if script.within(owner, node)]
     if isinstance(node, _SEVERAL_TIMES) or any(isinstance(each, _NOT_ALWAYS) for each in between):
         raise script.refuse(f"`{method}` does not run once for each time its line runs", made)
     return insert_before(script, line, f"{model}.reset_metrics()\n")

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 
 from unslow.fix.edit.script import Script
 from unslow.fix.moves.graph_rules import Offence
+from unslow.fix.moves.shapes import receiver
 from unslow.syntax.nodes import (
     NamedFunction,
     StatementLoop,
+    dotted,
     inside,
     is_stored,
     method_of,
@@ -89,10 +91,10 @@ class _Code:
     def _is_rebound(self, node: ast.Name) -> bool:
         bindings = self.script.bindings(node.id, node)
         outside = [item for item in bindings if item.node not in self.own and not item.is_import]
-        if self.within is not None:
-            loop = self.within
-            return any(self.script.within(item.node, loop) for item in outside)
-        return any(_is_repeated(self.script, item) for item in outside)
+        if self.within is None:
+            return any(_is_repeated(self.script, item) for item in outside)
+        loop = self.within
+        return any(self.script.within(item.node, loop) for item in outside)
 
     def _is_filled(self, name: str) -> bool:
         """Whether a container of Python's is filled in a loop somewhere else."""
@@ -115,16 +117,11 @@ def _is_stored_again(script: Script, store: ast.Attribute) -> bool:
 def _filled(script: Script, name: str) -> Iterator[ast.expr]:
     """Where items are put into, or taken out of, a container of this name."""
     for call in script.every(ast.Call):
-        if method_of(call) in _FILLS and _holds(call.func, name):
+        if method_of(call) in _FILLS and dotted(receiver(call)) == name:
             yield call
     for item in script.every(ast.Subscript):
-        if is_stored(item) and _holds(item, name):
+        if is_stored(item) and dotted(item.value) == name:
             yield item
-
-
-def _holds(node: ast.expr, name: str) -> bool:
-    holder = getattr(node, "value", None)
-    return isinstance(holder, ast.Name) and holder.id == name
 
 
 def _is_repeated(script: Script, binding: Binding) -> bool:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import insert_after, insert_before, replaced, spelled
 from unslow.fix.moves.captured_values import called_in_loop
 from unslow.fix.moves.compile_metric import compile_metric, metric_at
 from unslow.fix.moves.compile_step import compile_function
+from unslow.fix.moves.shapes import DRAWS
 from unslow.syntax.library import Kind
 from unslow.syntax.nodes import (
     NamedFunction,
@@ -27,7 +30,6 @@ _PLACES = (ast.Name, ast.Attribute)
 _OF_MODELS = words("trainable_variables trainable_weights get_weights set_weights load_weights")
 _CONVERSIONS = words("tf.constant tf.convert_to_tensor tf.cast")
 _ASSIGNS = words("assign assign_add assign_sub")
-_DRAWS = ("tf.random.", "tf.image.random_", "tf.nn.dropout")
 
 
 @dataclass(frozen=True)
@@ -47,40 +49,41 @@ def compile_call(script: Script, line: int) -> Compiled:
     repeats is one thing; otherwise the first obstacle is raised.
     """
     problem: CannotEdit | None = None
-    for call in script.calls_at(line):
+    for attempt in _attempts(script, line):
         try:
-            found = _compiled(script, call)
+            found = attempt()
         except CannotEdit as refused:
             problem = problem or refused
             continue
         if found is not None:
             return found
+    raise problem or script.refuse("the line calls neither a function nor a model", line)
+
+
+def _attempts(script: Script, line: int) -> Iterator[Callable[[], Compiled | None]]:
+    """What may be compiled for a line, the best first."""
+    for call in script.calls_at(line):
+        yield partial(_compiled, script, call)
     around = script.function_at(line)
-    inside_loop = script.loop_at(line) is not None
-    metric = metric_at(script, line) if inside_loop else None
-    if metric is not None:
-        try:
-            return Compiled(compile_metric(script, metric), f"{metric.id}.update_state")
-        except CannotEdit as refused:
-            problem = problem or refused
-    if inside_loop:
-        others = _compiled_beside(script, line)
-        if others is not None:
-            return others
-    if around is None or inside_loop:
-        raise problem or script.refuse("the line calls neither a function nor a model", line)
-    try:
-        return _compiled_function(script, around)
-    except CannotEdit as refused:
-        raise problem or refused from None
+    if script.loop_at(line) is not None:
+        yield partial(_compiled_metric, script, line)
+        yield partial(_compiled_beside, script, line)
+    elif around is not None:
+        yield partial(_compiled_function, script, around)
+
+
+def _compiled_metric(script: Script, line: int) -> Compiled | None:
+    metric = metric_at(script, line)
+    if metric is None:
+        return None
+    return Compiled(compile_metric(script, metric), f"{metric.id}.update_state")
 
 
 def _compiled_beside(script: Script, line: int) -> Compiled | None:
     """The functions that run ops for the loop around a line, those of them that can be compiled."""
     loop = script.loop_at(line)
     assert loop is not None
-    calls = [call for node in loop.body for call in inside(node, ast.Call)]
-    functions = [script.own_function(call) for call in calls]
+    functions = [script.own_function(call) for call in inside(loop.body, ast.Call)]
     found: Compiled | None = None
     for first_line in dict.fromkeys(f.lineno for f in functions if f is not None):
         before = found.script if found is not None else script
@@ -99,18 +102,14 @@ def _compiled_beside(script: Script, line: int) -> Compiled | None:
 
 def _runs_ops(script: Script, function: NamedFunction) -> bool:
     """Whether a function runs ops for their effect or result: not only to hand data over."""
-    for call in inside(function.body, ast.Call):
-        name = script.name(call.func)
-        if name.startswith("tf.") and name not in _CONVERSIONS:
-            return True
-        if method_of(call) in _ASSIGNS and not name:
-            return True
-    return False
+    calls = {script.name(call.func) or method_of(call) for call in inside(function.body, ast.Call)}
+    ops = {name for name in calls - _CONVERSIONS if name.startswith("tf.")}
+    return bool(ops or calls & _ASSIGNS)
 
 
 def _compiled_function(script: Script, function: NamedFunction) -> Compiled:
     names = [script.name(call.func) for call in inside(function.body, ast.Call)]
-    draws = any(name.startswith(_DRAWS) for name in names)
+    draws = any(name.startswith(DRAWS) for name in names)
     return Compiled(compile_function(script, function, _ANY_SHAPE), function.name, draws)
 
 
@@ -143,9 +142,7 @@ def _has_weights(script: Script, model: ast.expr) -> bool:
 
 def _with_compiled_model(script: Script, call: ast.Call) -> Compiled:
     """A compiled twin of the model, made once where the model is made, is called instead."""
-    model = dotted(call.func)
-    if model is None:
-        raise script.refuse("the model that is called here has no name", call)
+    model = script.needed(dotted(call.func), "the model that is called here has no name", call)
     line = script.recorded(call)
     holder, _, own = model.rpartition(".")
     twin = script.fresh(f"compiled_{own}") if not holder else f"{holder}.compiled_{own}"

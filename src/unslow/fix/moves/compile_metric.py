@@ -5,14 +5,15 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from unslow.fix.edit.blocks import above, indent
+from unslow.fix.edit.blocks import put_above
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import replaced, spelled
 from unslow.fix.moves.captured_values import called_in_loop
 from unslow.fix.moves.hoist import dependence
+from unslow.fix.moves.shapes import only_binding, reads
 from unslow.syntax.library import Kind
-from unslow.syntax.nodes import StatementLoop, inside, method_of, words
+from unslow.syntax.nodes import StatementLoop, given_values, method_of, words
 from unslow.syntax.python_types import PythonType, type_in_loops
 
 _COMPILED = {"update_state": "update_{}", "result": "result_of_{}"}
@@ -48,17 +49,16 @@ def compile_metric(script: Script, receiver: ast.Name) -> Script:
     assert found is not None
     metric = _metric(script, found)
     again = metric.loop in script.loops_around(metric.made)
-    margin, newline = indent(script, metric.loop), script.lines.newline
+    used = {method_of(call) for call in metric.calls}
     names = {
         method: script.fresh(form.format(name))
         for method, form in _COMPILED.items()
-        if any(method_of(call) == method for call in metric.calls)
+        if method in used
     }
     rows = [script.source(metric.made)] if again else []
     for method, new in names.items():
         rows.append(f"{new} = {compiler}({name}.{method}, reduce_retracing=True)")
-    at = above(script, metric.loop)
-    splices = [Splice(at, at, "".join(f"{margin}{row}{newline}" for row in rows))]
+    splices = [put_above(script, metric.loop, *rows)]
     if again:
         splices.append(Splice(*script.span(metric.made), f"{name}.reset_state()"))
     for call in metric.calls:
@@ -68,8 +68,8 @@ def compile_metric(script: Script, receiver: ast.Name) -> Script:
 
 
 def _metric(script: Script, receiver: ast.Name) -> _Metric:
-    bindings = script.bindings(receiver.id, receiver)
-    made = bindings[0].node if len(bindings) == 1 else None
+    binding = only_binding(script, receiver)
+    made = binding.node if binding is not None else None
     if not isinstance(made, ast.Assign) or len(made.targets) != 1:
         raise script.refuse(f"`{receiver.id}` is not made by one statement", receiver)
     function = script.function_of(receiver)
@@ -86,16 +86,14 @@ def _metric(script: Script, receiver: ast.Name) -> _Metric:
 def _calls(script: Script, receiver: ast.Name, scope: ast.AST) -> list[ast.Call]:
     """Every use of the metric, which must be a call of a method that is known."""
     found = []
-    for name in inside(scope, ast.Name):
-        if name.id != receiver.id or isinstance(name.ctx, ast.Store):
-            continue
+    for name in reads(scope, receiver.id):
         method = script.parents[name]
         call = script.parents[method]
         if not isinstance(call, ast.Call) or method is not call.func:
             raise script.refuse(f"`{name.id}` is used for more than being updated", name)
         if method_of(call) not in _METHODS:
             raise script.refuse(f"`.{method_of(call)}()` of a metric is not known", call)
-        for value in (*call.args, *(keyword.value for keyword in call.keywords)):
+        for value in given_values(call):
             if type_in_loops(script, value, script.loops_around(value)) in _RETRACING:
                 what = script.source(value)
                 raise script.refuse(f"`{what}` is no array: each value would be traced", value)

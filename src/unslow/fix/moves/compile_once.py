@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from unslow.fix.edit.blocks import extent, indent, reindented, unit
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
+from unslow.fix.moves.shapes import receiver
 from unslow.syntax.nodes import (
     NamedFunction,
     argument,
@@ -37,9 +38,7 @@ def compile_first_time(script: Script, node: ast.Expr) -> Script:
     call, helper = node.value, script.function_of(node)
     assert isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
     assert helper is not None
-    model = dotted(call.func.value)
-    if model is None:
-        raise script.refuse("the model is not kept under one name", node)
+    model = script.needed(dotted(call.func.value), "the model is not kept under one name", node)
     if model in uses(helper.body).writes:
         raise script.refuse(f"`{helper.name}` makes the model that it compiles", node)
     decided = (values_taken(helper) | uses(helper.body).writes) - {model}
@@ -125,7 +124,7 @@ def _states(
     for call in ordered:
         if call in calls:
             state = _arguments(call)
-        elif method_of(call) in _TRAINING and _receiver(call) == path:
+        elif method_of(call) in _TRAINING and dotted(receiver(call)) == path:
             yield state, call
 
 
@@ -133,11 +132,8 @@ def _arguments(call: ast.Call) -> str:
     return ", ".join(ast.dump(value) for value in given_values(call))
 
 
-def _receiver(call: ast.Call) -> str | None:
-    return dotted(call.func.value) if isinstance(call.func, ast.Attribute) else None
-
-
 def _require_one_compile(script: Script, node: ast.Expr, path: str) -> None:
-    for call in script.every(ast.Call):
-        if method_of(call) == "compile" and _receiver(call) == path and call is not node.value:
-            raise script.refuse(f"`{path}` is also compiled here", call)
+    compiles = [call for call in script.every(ast.Call) if method_of(call) == "compile"]
+    for call in compiles:
+        other = call is not node.value and dotted(receiver(call)) == path
+        script.refuse_if(other, f"`{path}` is also compiled here", call)

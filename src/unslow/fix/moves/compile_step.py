@@ -78,9 +78,8 @@ def _varies(script: Script) -> bool:
 
 def _compiled(script: Script, step: Step) -> bool:
     """Whether the step is compiled already."""
-    around = [
-        owner for owner in script.ancestors(step.update) if isinstance(owner, NAMED_FUNCTIONS)
-    ]
+    owners = script.ancestors(step.update)
+    around = [owner for owner in owners if isinstance(owner, NAMED_FUNCTIONS)]
     return any(decorator(script, owner, _FUNCTION) is not None for owner in around)
 
 
@@ -91,9 +90,9 @@ def _wrapping(script: Script, step: Step) -> ast.Call | None:
     """The call that compiles the step's function, though the step was seen to run op by op."""
     if step.function is None:
         return None
-    calls = (call for call in script.calls(_FUNCTION) if call.args)
     own = step.function.name
-    return next((call for call in calls if last_name(call.args[0]) == own), None)
+    calls = (call for call in script.calls(_FUNCTION) if own in map(last_name, call.args[:1]))
+    return next(calls, None)
 
 
 def _switched_on(script: Script, step: Step, wrapping: ast.Call) -> Script:
@@ -110,13 +109,11 @@ def _switched_on(script: Script, step: Step, wrapping: ast.Call) -> Script:
         raise script.refuse(reason, wrapped[0])
 
     def set_to(literal: Literal[Script]) -> str:
-        if literal.value is wanted:
-            what = literal.source.source(literal.node)
-            reason = f"the switch is `{what}` already, and something keeps the step eager"
-            raise script.refuse(reason, test)
-        if literal.value is not (not wanted):
-            what = literal.source.source(literal.node)
-            raise script.refuse(f"the switch is `{what}`, which is no True or False", test)
+        what = f"the switch is `{literal.source.source(literal.node)}`"
+        eager = f"{what} already, and something keeps the step eager"
+        script.refuse_if(literal.value is wanted, eager, test)
+        is_switch = isinstance(literal.value, bool)
+        script.refuse_if(not is_switch, f"{what}, which is no True or False", test)
         return str(wanted)
 
     return script.with_value(test, set_to)
@@ -295,8 +292,7 @@ def _split(
 
 def _inline_step(script: Script, step: Step, keywords: Mapping[str, str]) -> Script:
     runs = list(spans(script, step))
-    if not runs:
-        raise script.refuse("no gradient tape leads to this update in its loop", step.update)
+    script.refuse_if(not runs, "no gradient tape leads to this update in its loop", step.update)
     return _first_that_works(script, runs, step, "train_step", keywords)
 
 

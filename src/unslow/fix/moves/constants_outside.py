@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from unslow.fix.edit.blocks import above, indent
+from unslow.fix.edit.blocks import put_above
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import spelled
@@ -33,8 +33,7 @@ def constants_outside(script: Script, line: int) -> Script:
     function = script.function_at(line)
     assert function is not None
     reads = _arrays(script, function)
-    if not reads:
-        raise script.refuse("no array of the module is handed to TensorFlow there", line)
+    script.refuse_if(not reads, "no array of the module is handed to TensorFlow there", line)
     return _replaced(script, function, reads)
 
 
@@ -75,9 +74,7 @@ def _replaced(script: Script, function: NamedFunction, reads: list[ast.Name]) ->
     if constant is None:
         raise script.refuse("TensorFlow is imported too late for this function", function)
     names = {node.id: script.fresh(f"{node.id}_tensor") for node in reads}
-    margin, newline = indent(script, function), script.lines.newline
-    rows = [f"{margin}{new} = {constant}({old}){newline}" for old, new in names.items()]
-    start = above(script, function)
-    made = Splice(start, start, "".join(rows) + newline * 2)
+    rows = [f"{new} = {constant}({old})" for old, new in names.items()]
+    made = put_above(script, function, *rows, blank_lines=2)
     uses_ = [Splice(*script.span(node), names[node.id]) for node in reads]
     return script.edit([made, *uses_])

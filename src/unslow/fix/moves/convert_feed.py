@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import ast
 
-from unslow.fix.edit.blocks import above, indent
+from unslow.fix.edit.blocks import put_above
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import spelled
 from unslow.fix.moves.hoist import dependence
-from unslow.syntax.nodes import StatementLoop, argument, dotted, is_stored, method_of
+from unslow.fix.moves.shapes import only_binding, outermost_loop, reads
+from unslow.syntax.nodes import StatementLoop, argument, dotted, method_of
 
 
 def converted_once(script: Script, line: int, position: int, dtype: str, order: bool) -> Script:
     """`{x: rows[i:j]}` becomes `{x: rows_float32[i:j]}`, converted before the loop."""
     base = _array(script, line, position)
-    path = dotted(base)
-    if path is None:
-        raise script.refuse(f"`{script.source(base)}` makes what is fed in every step", base)
+    path = script.needed(
+        dotted(base), f"`{script.source(base)}` makes what is fed in every step", base
+    )
     name = path.rpartition(".")[2]
     if name.endswith(("_ordered", f"_{dtype}")):
         return script  # converted before
@@ -28,9 +29,8 @@ def converted_once(script: Script, line: int, position: int, dtype: str, order: 
     made = f"{numpy}.asarray({path}, dtype={numpy}.{dtype})"
     if order:
         made = f"{numpy}.ascontiguousarray({path})"
-    at = above(script, loop)
-    row = f"{indent(script, loop)}{new} = {made}{script.lines.newline}"
-    return script.edit([Splice(at, at, row), Splice(*script.span(base), new)])
+    row = put_above(script, loop, f"{new} = {made}")
+    return script.edit([row, Splice(*script.span(base), new)])
 
 
 def _array(script: Script, line: int, position: int) -> ast.expr:
@@ -59,18 +59,16 @@ def _bound_in_loop(script: Script, name: ast.Name) -> bool:
 
 
 def _only_assigned(script: Script, name: ast.Name) -> ast.expr:
-    bindings = script.bindings(name.id, name)
-    value = bindings[0].assigned if len(bindings) == 1 else None
-    if value is None:
-        raise script.refuse(f"`{name.id}` gets its value in more than one way", name)
-    return value
+    binding = only_binding(script, name)
+    value = binding.assigned if binding is not None else None
+    return script.needed(value, f"`{name.id}` gets its value in more than one way", name)
 
 
 def _assigned(script: Script, name: ast.Name) -> ast.expr:
     """What a name is assigned that is read for feeding only."""
     value = _only_assigned(script, name)
     bound = script.bindings(name.id, name)
-    named = [node for node in script.every(ast.Name) if node.id == name.id and not is_stored(node)]
+    named = reads(script.tree, name.id)
     same = [node for node in named if script.bindings(node.id, node) == bound]
     others = [node for node in same if not isinstance(script.parents[node], ast.Dict)]
     if others:
@@ -82,14 +80,12 @@ def _assigned(script: Script, name: ast.Name) -> ast.expr:
 
 def _outermost(script: Script, base: ast.expr) -> StatementLoop:
     """The outermost loop in which the data stays the same object."""
-    target: StatementLoop | None = None
-    for loop in script.loops_around(base):
+
+    def obstacle(loop: StatementLoop) -> CannotEdit | None:
         name = dependence(script, loop, [base])
-        if name is not None and target is None:
-            raise script.refuse(f"`{name}` changes in the loop", base)
-        if name is not None:
-            break
-        target = loop
-    if target is None:
+        return script.refuse(f"`{name}` changes in the loop", base) if name is not None else None
+
+    found = outermost_loop(script, base, obstacle)
+    if found is None:
         raise script.refuse("what is fed is not in a loop of this function", base)
-    return target
+    return found

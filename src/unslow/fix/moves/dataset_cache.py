@@ -6,12 +6,20 @@ import ast
 from collections.abc import Sequence
 
 from unslow.facts.schema import Place, Stack
-from unslow.fix.edit.blocks import extent, removal, statement
+from unslow.fix.edit.blocks import removal, statement
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
-from unslow.fix.moves.method_chain import Link, add_link, chain_at, swap_links
+from unslow.fix.moves.method_chain import (
+    Link,
+    add_link,
+    chain_at,
+    chain_root,
+    swap_links,
+    swap_statements,
+)
+from unslow.fix.moves.shapes import statement_above
 from unslow.model import Fix, Location, Refusal, Safety
-from unslow.syntax.nodes import StatementLoop, own_nodes
+from unslow.syntax.nodes import StatementLoop, dotted, method_of, own_nodes
 from unslow.syntax.uses import jumps, uses
 
 LARGE_CACHE = 1e9  # bytes; a judgement: a machine that trains has as much to spare
@@ -29,14 +37,11 @@ def cache_fix(
 ) -> Fix | Refusal | None:
     """A cache behind a stage, which is `moved` in front of a shuffle first."""
     if not fits:
-        return Refusal(
-            "the data does not fit into memory, and where a file for it may be is yours to say",
-            where,
-        )
+        reason = "the data does not fit into memory, and where a file for it may be is yours to say"
+        return Refusal(reason, where)
     if rebuilt:
-        return Refusal(
-            "the pipeline is built again for each pass, and a cache would go with it", where
-        )
+        reason = "the pipeline is built again for each pass, and a cache would go with it"
+        return Refusal(reason, where)
     method = _METHODS.get(kind)
     if method is None:
         return None
@@ -100,22 +105,11 @@ def cache_behind(script: Script, line: int, kind: str) -> Script | None:
 def _statement_before(script: Script, line: int) -> ast.stmt | None:
     """The statement right above one that gives the same name the dataset it starts from."""
     node = statement(script, line)
-    block, index = script.block(node)
-    above = block[index - 1] if index else None
-    if not isinstance(above, ast.Assign) or not isinstance(above.value, ast.Call):
-        return None
-    match above.targets:
-        case [ast.Name(id=name)] if name == _root_of(node) and _is_last_use(script, node, name):
-            return above
+    match statement_above(script, node):
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call()) as above:
+            same = dotted(chain_root(node)) == name and _is_last_use(script, node, name)
+            return above if same else None
     return None
-
-
-def _root_of(node: ast.stmt) -> str | None:
-    """The name that the chain of a statement starts from."""
-    value = node.value if isinstance(node, ast.Assign | ast.Return) else None
-    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
-        value = value.func.value
-    return value.id if isinstance(value, ast.Name) else None
 
 
 def _is_last_use(script: Script, node: ast.stmt, name: str) -> bool:
@@ -147,41 +141,19 @@ def _before_shuffle(script: Script, line: int, method: str) -> Script:
     if "shuffle" in names:
         return swap_links(script, line, "shuffle", method)
     node = statement(script, line)
-    block, index = script.block(node)
-    above = block[index - 1] if index else None
-    if (
-        above is None
-        or not _shuffles(above)
-        or _target(above) is None
-        or _target(above) != _target(node)
-    ):
-        raise script.refuse(f"the shuffle that must come after `{method}` is built elsewhere", node)
-    first, second = extent(script, [above]), extent(script, [node])
-    text = script.lines.text
-    between = text[first[1] : second[0]]
-    swapped = text[second[0] : second[1]] + between + text[first[0] : first[1]]
-    return script.edit([Splice(first[0], second[1], swapped)])
+    above = statement_above(script, node)
+    reason = f"the shuffle that must come after `{method}` is built elsewhere"
+    above = script.needed(above, reason, node)
+    name = _target(above)
+    same = name is not None and name == _target(node)
+    is_shuffle = isinstance(above, ast.Assign) and method_of(above.value) == "shuffle"
+    script.refuse_if(not same or not is_shuffle, reason, node)
+    return swap_statements(script, above, node)
 
 
 def _target(node: ast.stmt) -> str | None:
     """The name of `data = data.method(…)`."""
-    if not (
-        isinstance(node, ast.Assign)
-        and len(node.targets) == 1
-        and isinstance(node.targets[0], ast.Name)
-    ):
-        return None
-    root = node.value
-    while isinstance(root, ast.Call) and isinstance(root.func, ast.Attribute):
-        root = root.func.value
-    name = node.targets[0].id
-    return name if isinstance(root, ast.Name) and root.id == name else None
-
-
-def _shuffles(node: ast.stmt) -> bool:
-    value = node.value if isinstance(node, ast.Assign) else None
-    return (
-        isinstance(value, ast.Call)
-        and isinstance(value.func, ast.Attribute)
-        and value.func.attr == "shuffle"
-    )
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name)]) if dotted(chain_root(node)) == name:
+            return name
+    return None

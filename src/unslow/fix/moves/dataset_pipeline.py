@@ -10,70 +10,26 @@ from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import insert_before, spelled
 from unslow.fix.moves.call_arguments import call, keyword_set
 from unslow.fix.moves.method_chain import add_link, chain_at, pipeline_end, swap_links
+from unslow.fix.moves.shapes import calls_of, is_call, mentions, only
 from unslow.model import Fix, Safety
+from unslow.syntax.callees import Definition
 from unslow.syntax.nodes import (
-    NAMED_FUNCTIONS,
     NamedFunction,
     argument,
     inside,
     last_name,
     parameter_names,
+    root_name,
+    words,
 )
 from unslow.syntax.uses import changed, declared, uses
 
 # Ops that treat every number alike, so that a batch of elements goes through them like one element.
-_ELEMENTWISE = frozenset(
-    (
-        "Placeholder",
-        "Const",
-        "Identity",
-        "IdentityN",
-        "NoOp",
-        "Cast",
-        "Add",
-        "AddV2",
-        "Sub",
-        "Mul",
-        "Div",
-        "RealDiv",
-        "DivNoNan",
-        "FloorDiv",
-        "FloorMod",
-        "Maximum",
-        "Minimum",
-        "Neg",
-        "Abs",
-        "Square",
-        "Sqrt",
-        "Rsqrt",
-        "Exp",
-        "Log",
-        "Log1p",
-        "Pow",
-        "Tanh",
-        "Sigmoid",
-        "Relu",
-        "Relu6",
-        "Elu",
-        "ClipByValue",
-        "Round",
-        "Rint",
-        "Floor",
-        "Ceil",
-        "Sign",
-        "Sin",
-        "Cos",
-        "Less",
-        "LessEqual",
-        "Greater",
-        "GreaterEqual",
-        "Equal",
-        "NotEqual",
-        "LogicalAnd",
-        "LogicalOr",
-        "LogicalNot",
-        "SelectV2",
-    )
+_ELEMENTWISE = words(
+    "Placeholder Const Identity IdentityN NoOp Cast Add AddV2 Sub Mul Div RealDiv DivNoNan"
+    " FloorDiv FloorMod Maximum Minimum Neg Abs Square Sqrt Rsqrt Exp Log Log1p Pow Tanh"
+    " Sigmoid Relu Relu6 Elu ClipByValue Round Rint Floor Ceil Sign Sin Cos Less LessEqual"
+    " Greater GreaterEqual Equal NotEqual LogicalAnd LogicalOr LogicalNot SelectV2"
 )
 _METHODS = {"Map": "map", "Interleave": "interleave"}
 
@@ -84,18 +40,14 @@ def parallel_map(script: Script, line: int, kind: str, random: bool) -> Fix:
     node = call(script, line, method)
     script, value = spelled(script, "tf.data.AUTOTUNE", node)
     edited = keyword_set(script, call(script, line, method), "num_parallel_calls", value)
+    title = f"let `{method}` use the cores that are idle"
+    if not random:
+        return Fix(title, Safety.EXACT, {script.path: edited.text})
     note = (
         "The function draws random numbers: with several calls at once they go to other elements "
         "than before."
-        if random
-        else ""
     )
-    return Fix(
-        f"let `{method}` use the cores that are idle",
-        Safety.REVIEW if random else Safety.EXACT,
-        {script.path: edited.text},
-        note,
-    )
+    return Fix(title, Safety.REVIEW, {script.path: edited.text}, note)
 
 
 def more_threads(script: Script, line: int, threads: int, place: tuple[str, int, str]) -> Fix:
@@ -108,13 +60,11 @@ def more_threads(script: Script, line: int, threads: int, place: tuple[str, int,
     if "private_threadpool_size" not in script.text:
         edited = insert_before(edited, line, code)
         edited = add_link(edited, line, f"with_options({name})", after="map")
-    note = f"`{place[2]}` is called by {threads} threads at once, and {risk}." if risk else ""
-    return Fix(
-        f"call `{place[2]}` {threads} times at once",
-        Safety.REVIEW if risk else Safety.EXACT,
-        {script.path: edited.text},
-        note,
-    )
+    title = f"call `{place[2]}` {threads} times at once"
+    if not risk:
+        return Fix(title, Safety.EXACT, {script.path: edited.text})
+    note = f"`{place[2]}` is called by {threads} threads at once, and {risk}."
+    return Fix(title, Safety.REVIEW, {script.path: edited.text}, note)
 
 
 def _shared_state(script: Script, place: tuple[str, int, str]) -> str:
@@ -128,37 +78,23 @@ def _shared_state(script: Script, place: tuple[str, int, str]) -> str:
     for path in sorted(changed(function.body)):
         if path.partition(".")[0] not in local:
             return f"it changes `{path}`"
-    for node in ast.walk(function):
-        if isinstance(node, ast.Call):
-            reason = _stateful(script, node, local)
-            if reason:
-                return reason
-    return ""
+    reasons = (_stateful(script, node, local) for node in inside(function, ast.Call))
+    return next(filter(None, reasons), "")
 
 
 def _stateful(script: Script, node: ast.Call, local: set[str]) -> str:
     name = script.name(node.func)
-    if name is not None and name.startswith(("numpy.random.", "random.")):
+    if name.startswith(("numpy.random.", "random.")):
         return "" if name == "numpy.random.default_rng" and node.args else f"it draws from `{name}`"
-    top: ast.AST = node.func
-    while isinstance(top, ast.Attribute | ast.Call | ast.Subscript):
-        top = top.func if isinstance(top, ast.Call) else top.value
-    if not isinstance(top, ast.Name) or top.id in local or bool(script.name(top)):
+    owner = root_name(node.func)
+    top = next(iter(mentions(node.func, owner)), None)
+    if owner is None or owner in local or script.name(top):
         # of its own, or a module's function: calls inside of a chain are looked at by themselves
         return ""
-    if isinstance(node.func, ast.Name):
-        known = next(
-            (
-                one
-                for one in ast.walk(script.tree)
-                if isinstance(one, NAMED_FUNCTIONS) and one.name == top.id
-            ),
-            None,
-        )
-        return (
-            "" if known is None else _shared_state(script, (script.path, known.lineno, known.name))
-        )
-    return f"`{top.id}` is shared by all of them"
+    if not isinstance(node.func, ast.Name):
+        return f"`{owner}` is shared by all of them"
+    known = [each for each in script.functions if each.name == owner]
+    return _shared_state(script, (script.path, known[0].lineno, owner)) if known else ""
 
 
 def whole_batches(script: Script, line: int, types: Collection[str], scalars: bool) -> Fix:
@@ -166,26 +102,21 @@ def whole_batches(script: Script, line: int, types: Collection[str], scalars: bo
     parse = _single_parse(script, line)
     alike = _ELEMENTWISE if parse is None else _ELEMENTWISE | _OF_PARSING
     strange = sorted(set(types or ["an unknown op"]) - alike)
-    if strange:
-        raise script.refuse(
-            "the function may mean something else for a whole batch: it uses "
-            f"{', '.join(strange[:3])}",
-            call(script, line, "map"),
-        )
-    if not scalars:
-        raise script.refuse(
-            "the function uses arrays that would meet another shape in a batch",
-            call(script, line, "map"),
-        )
+    mapped, used = call(script, line, "map"), ", ".join(strange[:3])
+    reason = f"the function may mean something else for a whole batch: it uses {used}"
+    script.refuse_if(strange, reason, mapped)
+    reason = "the function uses arrays that would meet another shape in a batch"
+    script.refuse_if(not scalars, reason, mapped)
     edited = script
     if parse is not None:
-        edited = script.edit([Splice(*script.span(parse.func), _parse_many(script, parse))])
+        many = script.source(parse.func).replace("parse_single_example", "parse_example")
+        edited = script.edit([Splice(*script.span(parse.func), many)])
     edited = swap_links(edited, line, "map", "batch")
     return Fix("call the function once per batch", Safety.CLOSE, {script.path: edited.text})
 
 
 # What parsing records and stacking their numbers is made of.
-_OF_PARSING = frozenset(("ParseSingleExample", "ParseExampleV2", "Pack", "ExpandDims", "Reshape"))
+_OF_PARSING = words("ParseSingleExample ParseExampleV2 Pack ExpandDims Reshape")
 
 
 def _single_parse(script: Script, line: int) -> ast.Call | None:
@@ -195,14 +126,13 @@ def _single_parse(script: Script, line: int) -> ast.Call | None:
     """
     function = _mapped(script, line)
     calls = [] if function is None else list(inside(function.body, ast.Call))
-    parses = [each for each in calls if script.name(each.func) in _PARSES]
-    if len(parses) != 1 or not all(_is_last_axis(script, each) for each in calls):
+    parse = only(calls_of(script, calls, *_PARSES))
+    if parse is None or not all(_is_last_axis(script, each) for each in calls):
         return None
-    spec = argument(parses[0], "features", 1)
+    spec = argument(parse, "features", 1)
     features = script.only_value(spec) if isinstance(spec, ast.Name) else spec
     values = list(inside(features, ast.Call)) if features is not None else []
-    scalars = [each for each in values if _is_scalar_feature(script, each)]
-    return parses[0] if values and len(scalars) == len(values) else None
+    return parse if values and all(map(_is_scalar_feature, values)) else None
 
 
 _PARSES = ("tf.io.parse_single_example", "tf.parse_single_example")
@@ -211,37 +141,33 @@ _PARSES = ("tf.io.parse_single_example", "tf.parse_single_example")
 def _mapped(script: Script, line: int) -> NamedFunction | None:
     """The function that is mapped at a line, where nothing else uses it."""
     given = argument(call(script, line, "map"), "map_func", 0)
-    if not isinstance(given, ast.Name):
+    if not isinstance(given, ast.Name) or len(mentions(script.tree, given.id)) > 1:
         return None
-    uses_of_it = [node for node in script.every(ast.Name) if node.id == given.id]
-    found = script.definition(given)
-    is_own = found is not None and found.source is script and len(uses_of_it) == 1
-    node = found.node if found is not None and is_own else None
-    return node if isinstance(node, NAMED_FUNCTIONS) else None
+    match script.definition(given):
+        case Definition(source=source, node=ast.FunctionDef() as node) if source is script:
+            return node
+    return None
 
 
 def _is_last_axis(script: Script, node: ast.Call) -> bool:
-    if script.name(node.func) not in ("tf.stack", "tf.concat", "tf.reshape", "tf.expand_dims"):
-        return True
+    if is_call(script, node, "tf.reshape"):
+        return False
     axis = argument(node, "axis", 1)
-    return script.name(node.func) != "tf.reshape" and axis is not None and ast.unparse(axis) == "-1"
+    is_last = axis is not None and ast.unparse(axis) == "-1"
+    return is_last or not is_call(script, node, "tf.stack", "tf.concat", "tf.expand_dims")
 
 
-def _is_scalar_feature(script: Script, node: ast.Call) -> bool:
-    shape = argument(node, "shape", 0)
-    is_empty = isinstance(shape, ast.List | ast.Tuple) and not shape.elts
-    return last_name(node.func) == "FixedLenFeature" and is_empty
-
-
-def _parse_many(script: Script, parse: ast.Call) -> str:
-    return script.source(parse.func).replace("parse_single_example", "parse_example")
+def _is_scalar_feature(node: ast.Call) -> bool:
+    match argument(node, "shape", 0):
+        case ast.List(elts=[]) | ast.Tuple(elts=[]):
+            return last_name(node.func) == "FixedLenFeature"
+    return False
 
 
 def shuffle_first(script: Script, line: int) -> Fix:
     """`.map(f).shuffle(n)` becomes `.shuffle(n).map(f)`: the buffer holds what is small."""
     edited = swap_links(script, line, "map", "shuffle")
-    if edited == script:
-        raise script.refuse("no `map` stands right in front of the shuffle", line)
+    script.refuse_if(edited == script, "no `map` stands right in front of the shuffle", line)
     note = "A function that draws random numbers draws them for other elements."
     title = "shuffle in front of the map"
     return Fix(title, Safety.REVIEW, {script.path: edited.text}, note)
@@ -263,9 +189,8 @@ def fill_queue(script: Script, line: int, threads: int) -> Fix:
     note = (
         "Several threads read and prepare examples at once: they come in another order than before."
     )
-    return Fix(
-        f"fill the queue with {threads} threads", Safety.REVIEW, {script.path: edited.text}, note
-    )
+    title = f"fill the queue with {threads} threads"
+    return Fix(title, Safety.REVIEW, {script.path: edited.text}, note)
 
 
 def smaller_shuffle(script: Script, line: int, size: int) -> Fix:
@@ -276,6 +201,5 @@ def smaller_shuffle(script: Script, line: int, size: int) -> Fix:
         f"With {size} elements in the buffer the order is less random: see that the source is not "
         "sorted."
     )
-    return Fix(
-        f"a shuffle buffer of {size} elements", Safety.REVIEW, {script.path: edited.text}, note
-    )
+    title = f"a shuffle buffer of {size} elements"
+    return Fix(title, Safety.REVIEW, {script.path: edited.text}, note)

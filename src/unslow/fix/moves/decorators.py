@@ -16,7 +16,7 @@ from unslow.syntax.nodes import NamedFunction
 def decorator(script: Script, function: NamedFunction, name: str) -> ast.expr | None:
     """The decorator of a function that is, or calls, a name such as `tensorflow.function`."""
     for node in function.decorator_list:
-        if script.name(node.func if isinstance(node, ast.Call) else node) == name:
+        if script.name(getattr(node, "func", node)) == name:
             return node
     return None
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from unslow.fix.edit.blocks import at_end, extent, indent, reindented, removal
 from unslow.fix.edit.script import Script
 from unslow.fix.moves.graph_rules import Offence
-from unslow.syntax.nodes import inside, is_stored, last_name, method_of, words
+from unslow.syntax.nodes import inside, is_stored, method_of, words
 from unslow.syntax.python_types import PythonType, python_type
 from unslow.syntax.uses import changed, overlapping, paths_read, uses
 
@@ -40,8 +40,11 @@ def move_out(script: Script, found: Offence, run: Sequence[ast.stmt]) -> Script:
 def _flat(run: Sequence[ast.stmt], node: ast.AST) -> Iterator[ast.stmt]:
     """The statements of a run, those of a `with` that holds a node one by one."""
     for top in run:
-        holds = isinstance(top, ast.With) and node in ast.walk(top)
-        yield from top.body if holds and isinstance(top, ast.With) else [top]
+        match top:
+            case ast.With(body=body) if node in ast.walk(top):
+                yield from body
+            case _:
+                yield top
 
 
 def _movable(run: Sequence[ast.stmt], node: ast.AST) -> ast.stmt | None:
@@ -66,9 +69,7 @@ def _may_wait(script: Script, node: ast.stmt, run: Sequence[ast.stmt]) -> bool:
 
 def _stores(node: ast.stmt) -> Iterator[ast.expr]:
     """The attributes and items that a statement sets."""
-    for target in (*inside(node, ast.Attribute), *inside(node, ast.Subscript)):
-        if is_stored(target):
-            yield target
+    yield from filter(is_stored, (*inside(node, ast.Attribute), *inside(node, ast.Subscript)))
 
 
 def _simple(node: ast.stmt) -> Iterator[ast.AST]:
@@ -102,6 +103,5 @@ def _stays(script: Script, node: ast.Name, made: set[str]) -> bool:
     if node.id in made or script.name(node) or python_type(script, node) in _KEPT:
         return True
     parent = script.parents[node]
-    if isinstance(parent, ast.Attribute):
-        return is_stored(parent) or last_name(parent) in _METHODS - _READING_METHODS
-    return isinstance(parent, ast.Subscript) and is_stored(parent)
+    told = isinstance(parent, ast.Attribute) and parent.attr in _METHODS - _READING_METHODS
+    return told or (isinstance(parent, ast.Attribute | ast.Subscript) and is_stored(parent))

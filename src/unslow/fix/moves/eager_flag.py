@@ -86,11 +86,9 @@ def needs_python(script: Script, places: Iterable[tuple[str, int, str]]) -> str:
         if file != script.path:
             return f"{name}() of {file} was not looked into"
         function = script.function_at(line)
-        found = (
-            offence(script, function.body, values_taken(function), function)
-            if function is not None
-            else None
-        )
+        if function is None:
+            continue
+        found = offence(script, function.body, values_taken(function), function)
         if found is not None:
             return f"{name}() {found.reason}"
     return ""

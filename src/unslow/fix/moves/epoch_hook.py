@@ -10,7 +10,8 @@ from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import insert_before
 from unslow.fix.moves.run_every_n import batch_number
-from unslow.syntax.nodes import NAMED_FUNCTIONS, NamedFunction, header_calls, last_name, words
+from unslow.fix.moves.shapes import is_text, method_named
+from unslow.syntax.nodes import NamedFunction, header_calls, last_name, words
 from unslow.syntax.uses import uses
 
 _HOOK = "on_epoch_begin"
@@ -34,13 +35,14 @@ def reset_each_epoch(script: Script, lines: Sequence[int]) -> Script | None:
 
 def _only_resets(function: NamedFunction | None) -> bool:
     """Whether a helper does nothing but reset things, so that it can move as a whole."""
-    for node in function.body if function is not None else ():
-        calls = header_calls(node)
-        is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-        is_reset = bool(calls) and last_name(calls[0].func) in _RESETS
-        if not is_text and not (isinstance(node, ast.Expr) and is_reset):
-            return False
-    return function is not None
+    body = function.body if function is not None else []
+    done = [node for node in body if not is_text(node)]
+    return function is not None and all(map(_is_reset, done))
+
+
+def _is_reset(node: ast.stmt) -> bool:
+    calls = header_calls(node)
+    return isinstance(node, ast.Expr) and bool(calls) and last_name(calls[0].func) in _RESETS
 
 
 def _moved(script: Script, node: ast.stmt, batch: str) -> Script:
@@ -54,8 +56,7 @@ def _moved(script: Script, node: ast.stmt, batch: str) -> Script:
     for name in sorted(uses([node]).reads & local):
         raise script.refuse(f"`{name}` is only known for a batch", node)
     code = ast.unparse(_FirstBatch(batch).visit(ast.parse(script.source(node))))
-    methods = [each for each in owner.body if isinstance(each, NAMED_FUNCTIONS)]
-    present = next((each for each in methods if each.name == _HOOK), None)
+    present = method_named(owner, _HOOK)
     if present is not None:
         if present.args.args[0].arg != own:
             raise script.refuse(f"`{_HOOK}` calls its object by another name", present)
@@ -63,7 +64,7 @@ def _moved(script: Script, node: ast.stmt, batch: str) -> Script:
         return _without(edited, script.recorded(node), hook.name)
     margin, step = indent(script, hook), unit(script, hook)
     method = f"def {_HOOK}({own}, epoch, logs=None):\n    {code}\n"
-    rest = [each for each in hook.body if each is not node and not _is_text(each)]
+    rest = [each for each in hook.body if each is not node and not is_text(each)]
     text = laid_out(script, method, margin, step)
     if not rest:
         start, end = above(script, hook), script.lines.stop(hook.end_lineno or hook.lineno)
@@ -74,12 +75,8 @@ def _moved(script: Script, node: ast.stmt, batch: str) -> Script:
 
 
 def _first_statement(function: NamedFunction) -> ast.stmt:
-    body = function.body
-    return body[1] if len(body) > 1 and _is_text(body[0]) else body[0]
-
-
-def _is_text(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    code = [node for node in function.body[:2] if not is_text(node)]
+    return code[0] if code else function.body[0]
 
 
 def _without(script: Script, line: int, hook: str) -> Script:
@@ -102,13 +99,9 @@ class _FirstBatch(ast.NodeTransformer):
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         self.generic_visit(node)
-        if isinstance(node.op, ast.Add):
-            if _is_zero(node.left):
-                return node.right
-            if _is_zero(node.right):
-                return node.left
+        match node:
+            case ast.BinOp(left=ast.Constant(value=0), op=ast.Add(), right=rest):
+                return rest
+            case ast.BinOp(left=rest, op=ast.Add(), right=ast.Constant(value=0)):
+                return rest
         return node
-
-
-def _is_zero(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value == 0

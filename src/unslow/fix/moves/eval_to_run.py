@@ -18,10 +18,6 @@ def eval_as_run(script: Script, line: int) -> Script:
     feed = argument(script, call, "feed_dict") or argument(script, call, 0)
     if session is None:
         raise script.refuse("the session that evaluates it is not named there", call)
-    parts = [
-        script.source(call.func.value),
-        *([f"feed_dict={script.source(feed)}"] if feed is not None else []),
-    ]
-    return script.edit(
-        [replaced(script, call, f"{script.source(session)}.run({', '.join(parts)})")]
-    )
+    fetched = script.source(call.func.value)
+    given = f"{fetched}, feed_dict={script.source(feed)}" if feed is not None else fetched
+    return script.edit([replaced(script, call, f"{script.source(session)}.run({given})")])

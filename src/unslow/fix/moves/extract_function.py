@@ -55,8 +55,7 @@ def part_of(script: Script, statements: Sequence[ast.stmt]) -> Part:
         raise script.refuse("names in a class body cannot be seen from a function", statements[0])
     for node in inside(statements, ast.AST):
         reason = _scope_obstacle(node)
-        if reason:
-            raise script.refuse(reason, node)
+        script.refuse_if(reason, reason, node)
     here = flow(statements)
     gives = uses(statements).writes & read_afterwards(script, statements)
     for name in sorted(gives - here.definite):

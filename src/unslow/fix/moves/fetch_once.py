@@ -11,6 +11,7 @@ from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import insert_before, spelled
 from unslow.fix.moves.running_numbers import running_numbers
+from unslow.fix.moves.shapes import is_call, mentions, names_in
 from unslow.syntax.library import TENSOR_LIKE
 from unslow.syntax.nodes import StatementLoop, inside, is_stored
 from unslow.syntax.uses import bound_in
@@ -27,8 +28,7 @@ def fetch_once(script: Script, line: int) -> Script:
     """
     loops = script.loops_around(script.statement_at(line) or script.tree)
     outer = [loop for loop in loops if isinstance(loop, ast.For | ast.While)]
-    if not outer:
-        raise script.refuse("the line is not in a loop", line)
+    script.refuse_if(not outer, "the line is not in a loop", line)
     tensors = _tensors(script, outer[-1])
     if not tensors:
         raise script.refuse("no tensor from outside of the loop is read element by element", line)
@@ -72,25 +72,25 @@ def _tensors(script: Script, loop: StatementLoop) -> list[str]:
 
 
 def _element(script: Script, node: ast.Name) -> ast.Subscript | None:
-    parent = script.parents.get(node)
-    is_index = isinstance(parent, ast.Subscript) and parent.value is node
-    return parent if is_index and isinstance(parent, ast.Subscript) else None
+    match script.parents.get(node):
+        case ast.Subscript(value=indexed) as parent if indexed is node:
+            return parent
+    return None
 
 
 def _iterated(script: Script, node: ast.AST) -> ast.For | None:
     """The `for` that a name is iterated by, itself or through zip() and the like."""
-    parent = script.parents.get(node)
-    if isinstance(parent, ast.For) and parent.iter is node:
-        return parent
-    if isinstance(parent, ast.Call) and script.name(parent.func) in _WRAPPERS:
-        return _iterated(script, parent)
+    match script.parents.get(node):
+        case ast.For(iter=iterated) as parent if iterated is node:
+            return parent
+        case ast.Call() as call if is_call(script, call, *_WRAPPERS):
+            return _iterated(script, call)
     return None
 
 
 def _is_length(script: Script, node: ast.Name) -> bool:
     """Whether only the length of a tensor is asked for, which costs nothing."""
-    parent = script.parents[node]
-    return isinstance(parent, ast.Call) and script.name(parent.func) == "len"
+    return is_call(script, script.parents[node], "len")
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class _Read:
     script: Script
     loop: StatementLoop
     name: str
-    computed: set[ast.stmt]  # statements that compute with numbers only
+    computed: set[ast.AST]  # statements that compute with numbers only
 
     @property
     def fetched(self) -> str:
@@ -108,9 +108,7 @@ class _Read:
 
     def splices(self) -> Iterator[Splice]:
         """The array in the place of the tensor, wherever the loop reads an element."""
-        for node in inside(self.loop, ast.Name):
-            if node.id != self.name:
-                continue
+        for node in mentions(self.loop, self.name):
             element, iteration = _element(self.script, node), _iterated(self.script, node)
             if element is not None:
                 index = self.script.source(element).removeprefix(self.name)
@@ -125,10 +123,9 @@ class _Read:
 
     def _targets(self, loop: ast.For) -> list[ast.Name]:
         """Where the elements of an iterated tensor are used."""
-        names = {node.id for node in inside(loop.target, ast.Name)}
-        return [
-            node for node in inside(loop.body, ast.Name) if node.id in names and not is_stored(node)
-        ]
+        names = names_in(loop.target)
+        used = [node for node in inside(loop.body, ast.Name) if node.id in names]
+        return [node for node in used if not is_stored(node)]
 
     def _takes_values(self, function: ast.expr) -> bool:
         """Whether a function takes a number or an array as it takes a tensor."""

@@ -11,7 +11,8 @@ from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import insert_before
 from unslow.fix.moves.reading_condition import only_reader
 from unslow.fix.moves.run_every_n import guard
-from unslow.syntax.nodes import StatementLoop, argument, dotted, inside, is_stored, method_of
+from unslow.fix.moves.shapes import only, reads, scope_of, stores
+from unslow.syntax.nodes import StatementLoop, argument, dotted, inside, method_of
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,7 @@ def fetch_when_used(script: Script, line: int, places: Sequence[int]) -> Script:
     if not isinstance(fetches, ast.List | ast.Tuple) or len(fetches.elts) != len(targets):
         raise script.refuse("what is fetched is not written out", call)
     loops = script.loops_around(statement)
-    if not loops:
-        raise script.refuse("the statement is not in a loop", statement)
+    script.refuse_if(not loops, "the statement is not in a loop", statement)
     every = list(enumerate(zip(targets, fetches.elts, strict=True)))
     pairs = [each for each in every if each[0] in places]
     found = [_rare(script, loops[0], statement, each) for each in pairs]
@@ -55,20 +55,16 @@ def summaries_rarely(script: Script, line: int, every: int) -> Script:
     The line is that of the run, or one of those that write what it fetched.
     """
     loop = script.loop_at(line)
-    written = (
-        [call for call in inside(loop, ast.Call) if method_of(call) == "add_summary"]
-        if loop
-        else []
-    )
-    if len(written) != 1:
-        raise script.refuse("the loop does not write its summaries in one place", line)
-    value = argument(written[0], "summary", 0)
-    bindings = script.reaching(value) if isinstance(value, ast.Name) else []
-    if len(bindings) != 1 or len(bindings[0].path) != 1:
+    calls = inside(loop or [], ast.Call)
+    found = only([call for call in calls if method_of(call) == "add_summary"])
+    written = script.needed(found, "the loop does not write its summaries in one place", line)
+    value = argument(written, "summary", 0)
+    binding = only(script.reaching(value)) if isinstance(value, ast.Name) else None
+    if binding is None or len(binding.path) != 1:
         reason = "what is written is not fetched together with the step and kept under a name"
-        raise script.refuse(reason, written[0])
-    run, place = script.recorded(bindings[0].node), bindings[0].path[0]
-    writing = script.statement_of(written[0])
+        raise script.refuse(reason, written)
+    run, place = script.recorded(binding.node), binding.path[0]
+    writing = script.statement_of(written)
     return fetch_when_used(guard(script, script.recorded(writing), every), run, [place])
 
 
@@ -81,16 +77,12 @@ def _rare(
     place, (target, fetch) = pair
     if not isinstance(target, ast.Name) or target.id == "_" or dotted(fetch) is None:
         return None
-    scope = script.function_of(statement) or script.tree
-    named = [node for node in inside(scope, ast.Name) if node.id == target.id]
-    reads = [node for node in named if not is_stored(node)]
-    is_set_once = len(named) - len(reads) == 1
-    if not is_set_once or not script.within(statement, loop):
+    scope = scope_of(script, statement)
+    if len(stores(scope, target.id)) != 1 or not script.within(statement, loop):
         return None
-    if not reads:
-        return _Rare(place, target.id, fetch, None)
-    reader = only_reader(script, statement, reads)
-    return _Rare(place, target.id, fetch, reader) if reader is not None else None
+    read = reads(scope, target.id)
+    reader = only_reader(script, statement, read)
+    return _Rare(place, target.id, fetch, reader) if reader or not read else None
 
 
 def _moved(script: Script, statement: ast.Assign, call: ast.Call, rare: list[_Rare]) -> Script:

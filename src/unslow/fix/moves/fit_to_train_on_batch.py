@@ -16,7 +16,7 @@ from unslow.fix.moves.call_arguments import (
     keyword_set,
     rename_call,
 )
-from unslow.syntax.nodes import inside, is_stored
+from unslow.fix.moves.shapes import reads, scope_of
 
 # What train_on_batch does not take, and does not need for a single batch.
 _NEEDLESS = ("epochs", "verbose", "batch_size", "shuffle")
@@ -56,9 +56,10 @@ def _require_plain(script: Script, found: ast.Call) -> None:
             raise script.refuse(
                 f"train_on_batch() has no `{keyword.arg or '**'}` that does the same", found
             )
-    epochs = argument(script, found, "epochs")
-    if epochs is not None and not (isinstance(epochs, ast.Constant) and epochs.value == 1):
-        raise script.refuse("fit() may run several epochs", found)
+    match argument(script, found, "epochs"):
+        case None | ast.Constant(value=1):
+            return
+    raise script.refuse("fit() may run several epochs", found)
 
 
 @dataclass(frozen=True)
@@ -74,8 +75,7 @@ def _with_logs(script: Script, found: ast.Call) -> Script:
     """Every value that is read from the history becomes one of the batch's logs."""
     splices = []
     uses = list(_uses(script, found))
-    if not uses:
-        raise script.refuse("what fit() returns is used", found)
+    script.refuse_if(not uses, "what fit() returns is used", found)
     for use in uses:
         value = _value_read(script, use)
         logs, key = script.source(value.history), script.source(value.key)
@@ -92,10 +92,7 @@ def _uses(script: Script, found: ast.Call) -> Iterator[ast.expr]:
     if not isinstance(parent, ast.Assign) or not isinstance(parent.targets[0], ast.Name):
         raise script.refuse("what fit() returns is used", found)
     name = parent.targets[0].id
-    scope = script.function_of(found) or script.tree
-    for node in inside(scope, ast.Name):
-        if node.id != name or is_stored(node):
-            continue
+    for node in reads(scope_of(script, found), name):
         if [binding.node for binding in script.reaching(node)] != [parent]:
             raise script.refuse(f"`{name}` may be another history here", node)
         yield node

@@ -6,6 +6,7 @@ import ast
 
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import replaced
+from unslow.fix.moves.shapes import is_call
 from unslow.syntax.nodes import argument, last_name
 
 # Functions that give float64 unless told otherwise → where their shape may stand (by position or
@@ -43,10 +44,9 @@ def narrow(script: Script) -> Script:
     for text in script.every(ast.Constant):
         if text.value == "float64":
             edits.append(replaced(script, text, '"float32"'))
-    if not edits:
-        raise script.refuse(
-            "no array on this file's lines is made as float64: it comes from elsewhere"
-        )
+    script.refuse_if(
+        not edits, "no array on this file's lines is made as float64: it comes from elsewhere"
+    )
     return script.edit(edits)
 
 
@@ -73,9 +73,7 @@ def _shape_argument(script: Script, function: ast.expr) -> tuple[int, str] | Non
 def _is_generator(script: Script, node: ast.expr) -> bool:
     """Whether every binding of a name or attribute is a NumPy generator."""
     made = [node] if isinstance(node, ast.Call) else script.possible_values(node)
-    calls = [value.func for value in made if isinstance(value, ast.Call)]
-    known = all(script.name(function) in _GENERATORS for function in calls)
-    return bool(made) and known and len(calls) == len(made)
+    return bool(made) and all(is_call(script, value, *_GENERATORS) for value in made)
 
 
 def _is_cast(script: Script, node: ast.expr) -> bool:

@@ -9,9 +9,19 @@ from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import replaced, spelled
 from unslow.fix.moves.decorators import decorator
+from unslow.fix.moves.shapes import mentions
 from unslow.fix.moves.tensor_array import arrays, collected
 from unslow.syntax.dataflow import flow
-from unslow.syntax.nodes import STATEMENT_LOOPS, NamedFunction, last_name, parameter_names, words
+from unslow.syntax.nodes import (
+    COMPREHENSIONS,
+    STATEMENT_LOOPS,
+    NamedFunction,
+    header,
+    last_name,
+    method_of,
+    parameter_names,
+    words,
+)
 from unslow.syntax.python_types import PythonType, python_type
 from unslow.syntax.uses import uses
 
@@ -67,14 +77,14 @@ def _is_converted(script: Script, function: NamedFunction, depth: int = _MOST_CA
     """Whether AutoGraph surely sees a function: a compiled one, or one that only such ones call."""
     compiler = decorator(script, function, "tf.function")
     if compiler is not None:
-        options = compiler.keywords if isinstance(compiler, ast.Call) else []
-        return all(option.arg not in ("autograph", None) for option in options)
+        options = {option.arg for option in getattr(compiler, "keywords", [])}
+        return not options & {"autograph", None}
     if function.decorator_list or depth == 0 or any(script.other_files(function.name)):
         return False
     sites = script.possible_calls(function)
     called = {site.func for site in sites}
-    mentions = [*script.every(ast.Name), *script.every(ast.Attribute)]
-    handed_out = [node for node in mentions if last_name(node) == function.name]
+    named = [*script.every(ast.Name), *script.every(ast.Attribute)]
+    handed_out = [node for node in named if last_name(node) == function.name]
     callers = [script.function_of(site) for site in sites]
     if not sites or not called.issuperset(handed_out):
         return False
@@ -90,51 +100,31 @@ def _plain(script: Script, node: ast.stmt) -> None:
     if not isinstance(node, _PLAIN):
         raise script.refuse("the body holds more than assignments", node)
     for inner in ast.walk(node):
-        if (
-            isinstance(inner, ast.Call)
-            and isinstance(inner.func, ast.Attribute)
-            and inner.func.attr in _FILLS
-        ):
-            raise script.refuse(
-                "the body fills a Python container, which needs a tf.TensorArray", inner
-            )
-        if isinstance(
-            inner,
-            ast.ListComp
-            | ast.DictComp
-            | ast.SetComp
-            | ast.GeneratorExp
-            | ast.Lambda
-            | ast.JoinedStr,
-        ):
-            raise script.refuse("the body builds Python objects", inner)
-        if isinstance(inner, ast.Subscript | ast.Attribute) and isinstance(inner.ctx, ast.Store):
-            raise script.refuse("the body changes an object in place", inner)
+        match inner:
+            case ast.Call() if method_of(inner) in _FILLS:
+                reason = "the body fills a Python container, which needs a tf.TensorArray"
+                raise script.refuse(reason, inner)
+            case ast.Subscript(ctx=ast.Store()) | ast.Attribute(ctx=ast.Store()):
+                raise script.refuse("the body changes an object in place", inner)
+        is_python = isinstance(inner, (*COMPREHENSIONS, ast.Lambda, ast.JoinedStr))
+        script.refuse_if(is_python, "the body builds Python objects", inner)
 
 
 def _only_indexes(script: Script, loop: ast.For, name: str) -> None:
     """Require that the counter only indexes tensors or goes to TensorFlow."""
-    for node in loop.body:
-        for inner in ast.walk(node):
-            if not isinstance(inner, ast.Name) or inner.id != name:
-                continue
-            if not any(_takes_tensor(script, parent) for parent in _around(script, inner)):
-                raise script.refuse(f"`{name}` may be needed as a Python number there", inner)
-
-
-def _around(script: Script, node: ast.AST) -> Iterator[ast.AST]:
-    """The expressions around a node, innermost first, up to its statement."""
-    for parent in script.ancestors(node):
-        if isinstance(parent, ast.stmt):
-            return
-        yield parent
+    for node in mentions(loop.body, name):
+        parts = header(script.statement_of(node))
+        around = [part for part in parts if script.within(node, part)]
+        takers = any(_takes_tensor(script, part) for part in around)
+        script.refuse_if(not takers, f"`{name}` may be needed as a Python number there", node)
 
 
 def _takes_tensor(script: Script, node: ast.AST) -> bool:
-    if isinstance(node, ast.Subscript):
-        return isinstance(node.slice, ast.Tuple)
-    if isinstance(node, ast.Call):
-        return script.name(node.func).startswith(("tf.", "keras."))
+    match node:
+        case ast.Subscript(slice=ast.Tuple()):
+            return True
+        case ast.Call(func=function):
+            return script.name(function).startswith(("tf.", "keras."))
     return False
 
 
@@ -159,14 +149,13 @@ def _carried(script: Script, function: NamedFunction, loop: ast.For, collections
 
 def _starts(block: list[ast.stmt]) -> dict[str, ast.expr]:
     """Names that are bound to plain Python values, with the last of these."""
-    return {
-        target.id: node.value
-        for node in block
-        if isinstance(node, ast.Assign)
-        and isinstance(node.value, ast.Constant | ast.List | ast.Dict | ast.Set)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
+    found: dict[str, ast.expr] = {}
+    for node in block:
+        match node:
+            case ast.Assign(value=ast.Constant() | ast.List() | ast.Dict() | ast.Set() as value):
+                names = [each.id for each in node.targets if isinstance(each, ast.Name)]
+                found |= dict.fromkeys(names, value)
+    return found
 
 
 def _require_scalar(script: Script, loop: ast.For, name: str, start: ast.expr) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from unslow.fix.edit.blocks import above, indent, reindented, removal, statement
+from unslow.fix.edit.blocks import above, indent, put_above, reindented, removal, statement
 from unslow.fix.edit.lines import Splice
-from unslow.fix.edit.script import Script
+from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import find_expression
 from unslow.fix.moves.insertion_point import plain_session
+from unslow.fix.moves.shapes import calls_of, outermost_loop
 from unslow.syntax.dataflow import flow
 from unslow.syntax.nodes import (
     COMPREHENSIONS,
@@ -88,14 +89,13 @@ def hoist_statement(script: Script, line: int) -> Script:
         if _was_in_loop(script, line) and not script.loops_around(node):
             return script  # taken out before
         raise script.refuse("the statement is not directly in a loop", node)
-    target: StatementLoop | None = None
-    for loop in loops:
-        reason = _obstacle(script, loop, [node])
-        if reason is not None and target is None:
-            raise script.refuse(reason, node)
-        if reason is not None:
-            break
-        target = loop
+
+    def obstacle(loop: StatementLoop) -> CannotEdit | None:
+        # What stands in an `if` of an outer loop stays in it.
+        reason = _obstacle(script, loop, [node]) if loop in loops else ""
+        return None if reason is None else script.refuse(reason, node)
+
+    target = outermost_loop(script, node, obstacle)
     assert target is not None
     return _moved_before(script, target, [node])
 
@@ -188,17 +188,13 @@ def hoist_expression(script: Script, line: int, expression: str, name: str | Non
             return script
         raise script.refuse(f"`{expression}` is not on this line", statement(script, line))
     node = found[0]
-    target = _outermost(script, node)
-    if target is None:
-        raise script.refuse("the expression is not in a loop", node)
+    target = script.needed(_outermost(script, node), "the expression is not in a loop", node)
     new = script.fresh(name or _name_for(node))
     text = script.source(node)
     if not _stands_alone(text):
         text = f"({text})"
-    row = f"{indent(script, target)}{new} = {text}{script.lines.newline}"
-    position = above(script, target)
     uses_of = [Splice(*script.span(place), new) for place in found]
-    return script.edit([Splice(position, position, row), *uses_of])
+    return script.edit([put_above(script, target, f"{new} = {text}"), *uses_of])
 
 
 def _is_taken_out(script: Script, line: int, expression: str) -> bool:
@@ -221,19 +217,16 @@ def _outermost(script: Script, node: ast.expr) -> StatementLoop | None:
     for inner in _bound_in_statement(script, node):
         if inner in uses([node]).reads:
             raise script.refuse(f"it depends on `{inner}`, which changes in the same line", node)
-    target: StatementLoop | None = None
-    for loop in script.loops_around(node):
+
+    def obstacle(loop: StatementLoop) -> CannotEdit | None:
         name = dependence(script, loop, [node])
-        context = _context(script, node, loop)
-        if name is None and context is None:
-            target = loop
-            continue
-        if target is not None:
-            break
         if name is not None:
-            raise script.refuse(f"it depends on `{name}`, which changes in the loop", node)
-        raise script.refuse("it is evaluated inside a `with` block of the loop", context)
-    return target
+            return script.refuse(f"it depends on `{name}`, which changes in the loop", node)
+        context = _context(script, node, loop)
+        reason = "it is evaluated inside a `with` block of the loop"
+        return None if context is None else script.refuse(reason, context)
+
+    return outermost_loop(script, node, obstacle)
 
 
 def _bound_in_statement(script: Script, node: ast.expr) -> Iterator[str]:
@@ -254,14 +247,10 @@ def _context(script: Script, node: ast.AST, loop: StatementLoop) -> ast.AST | No
             return None
         if isinstance(parent, ast.With | ast.AsyncWith):
             entered = [item.context_expr for item in parent.items]
-            if not all(_is_plain_session(script, context) for context in entered):
+            sessions = calls_of(script, entered, "tf.Session")
+            if len(sessions) < len(entered) or not all(map(plain_session, sessions)):
                 return parent
     return None
-
-
-def _is_plain_session(script: Script, node: ast.expr) -> bool:
-    is_session = isinstance(node, ast.Call) and script.name(node.func) == "tf.Session"
-    return is_session and isinstance(node, ast.Call) and plain_session(node)
 
 
 def _name_for(node: ast.expr) -> str:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from unslow.fix.edit.blocks import above, indent, reindented, removal, statement, unit
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
+from unslow.fix.moves.shapes import (
+    call_by,
+    mentions,
+    method_named,
+    names_in,
+    outermost_definition,
+)
 from unslow.syntax.library import Kind
 from unslow.syntax.nodes import (
-    DEFINITIONS,
     NAMED_FUNCTIONS,
     NamedFunction,
     inside,
-    is_stored,
-    method_of,
     words,
 )
 from unslow.syntax.scopes import Binding
@@ -64,32 +69,33 @@ def _closure(script: Script, node: ast.stmt, around: NamedFunction) -> _Closure:
             inner = [each for each in around.body if isinstance(each, NAMED_FUNCTIONS)]
             code = next((each for each in inner if each.name == name), None)
             assigned = node
-            if target != name:
-                raise script.refuse(f"`{name}` and `{target}` are two names for it", node)
+            script.refuse_if(target != name, f"`{name}` and `{target}` are two names for it", node)
     if not isinstance(code, NAMED_FUNCTIONS) or script.function_of(code) is not around:
         raise script.refuse("the function is not made on this line", node)
-    captured = _captured(script, code)
     holder = _holder(script, around)
-    is_method = holder is not None and holder in captured
-    given = [each.arg for each in around.args.args]
-    in_order = sorted(captured, key=lambda name: given.index(name) if name in given else len(given))
-    rest = tuple(name for name in in_order if not (is_method and name == holder))
+    captured = _captured(script, code)
+    parameters = [each.arg for each in around.args.args]
+    rest = [name for name in captured if name != holder]
+    # In the order of the outer function's parameters, then in that of their use.
+    given = [name for name in parameters if name in rest]
+    given += [name for name in rest if name not in given]
     calls = _calls(script, code, around, assigned)
-    return _Closure(code, around, assigned, rest, holder if is_method else None, calls)
+    own = holder if holder in captured else None
+    return _Closure(code, around, assigned, tuple(given), own, tuple(calls))
 
 
 def _captured(script: Script, code: NamedFunction) -> list[str]:
     """Names that belong to a function around it, in the order in which it uses them."""
-    own = set(inside(code, ast.AST))
     free = uses([code]).reads - {code.name}
-    found: dict[str, None] = {}
-    for node in inside(code.body, ast.Name):
-        if node.id not in free or node.id in found:
-            continue
-        bindings = [item for item in script.bindings(node.id, node) if item.node not in own]
-        if any(script.function_of(item.node) is not None for item in bindings):
-            found[node.id] = None
-    return list(found)
+    used = [node for node in inside(code.body, ast.Name) if node.id in free]
+    mine = [node.id for node in used if any(map(script.function_of, _outside(script, code, node)))]
+    return list(dict.fromkeys(mine))
+
+
+def _outside(script: Script, code: NamedFunction, name: ast.Name) -> list[ast.AST]:
+    """What binds a name outside of the function that reads it."""
+    binders = [item.node for item in script.bindings(name.id, name)]
+    return [node for node in binders if not script.within(node, code)]
 
 
 def _holder(script: Script, around: NamedFunction) -> str | None:
@@ -102,30 +108,22 @@ def _holder(script: Script, around: NamedFunction) -> str | None:
 
 def _calls(
     script: Script, code: NamedFunction, around: NamedFunction, assigned: ast.Assign | None
-) -> tuple[ast.Call, ...]:
+) -> Iterator[ast.Call]:
     """Every call of it; raises where it is used in another way."""
-    found = []
-    for node in inside(around.body, ast.Name):
-        if node.id != code.name or (assigned is not None and script.within(node, assigned)):
-            continue
-        parent = script.parents[node]
-        if not isinstance(parent, ast.Call) or parent.func is not node:
-            raise script.refuse(f"`{code.name}` is not only called", node)
-        found.append(parent)
-    return tuple(found)
+    for node in mentions(around.body, code.name):
+        if script.statement_of(node) is not assigned:
+            yield script.needed(call_by(script, node), f"`{code.name}` is not only called", node)
 
 
 def _require_movable(script: Script, closure: _Closure) -> None:
     code = closure.code
-    if uses([code]).remote:
-        raise script.refuse("it sets names outside of itself", code)
-    given = code.args
-    if given.vararg or given.kwarg or given.kwonlyargs or given.defaults or given.posonlyargs:
-        raise script.refuse("it takes more than plain arguments", code)
+    script.refuse_if(uses([code]).remote, "it sets names outside of itself", code)
+    plain = ast.arguments([], code.args.args, None, [], [], None, [])
+    is_plain = ast.dump(plain) == ast.dump(code.args)
+    script.refuse_if(not is_plain, "it takes more than plain arguments", code)
     for decorator in code.decorator_list:
-        for name in inside(decorator, ast.Name):
-            if name.id in closure.captured:
-                raise script.refuse(f"its decorator reads `{name.id}`", decorator)
+        for name in sorted(names_in(decorator) & set(closure.captured)):
+            raise script.refuse(f"its decorator reads `{name}`", decorator)
     for captured in closure.captured:
         _require_argument(script, closure, captured)
     if closure.holder is not None:
@@ -134,7 +132,8 @@ def _require_movable(script: Script, closure: _Closure) -> None:
 
 def _require_argument(script: Script, closure: _Closure, name: str) -> None:
     """Raises where a captured value cannot be handed in, or would be traced anew each time."""
-    first = next(node for node in inside(closure.code.body, ast.Name) if node.id == name)
+    uses_of = mentions(closure.code.body, name)
+    first = uses_of[0]
     binding = _only_binding(script, closure, first)
     value = binding.value
     makes = isinstance(value, ast.Call) and script.name(value.func).startswith(_MAKES_STATE)
@@ -142,17 +141,18 @@ def _require_argument(script: Script, closure: _Closure, name: str) -> None:
         maker = closure.around.name
         reason = f"`{maker}` makes a new `{name}` each time, and a graph keeps its own"
         raise script.refuse(reason, binding.node)
-    if not isinstance(binding.node, ast.arg | ast.Assign | ast.AnnAssign):
-        raise script.refuse(f"`{name}` is no value that can be handed in", binding.node)
-    for use in inside(closure.code.body, ast.Name):
-        if use.id == name and not is_stored(use) and _needs_array(script, use):
-            raise script.refuse(f"`{name}` would be a tensor here, not an array", use)
+    can_be_given = isinstance(binding.node, ast.arg | ast.Assign | ast.AnnAssign)
+    reason = f"`{name}` is no value that can be handed in"
+    script.refuse_if(not can_be_given, reason, binding.node)
+    for use in uses_of:
+        reason = f"`{name}` would be a tensor here, not an array"
+        script.refuse_if(_needs_array(script, use), reason, use)
 
 
 def _only_binding(script: Script, closure: _Closure, first: ast.Name) -> Binding:
     """The one place that sets a captured name, before the function is made."""
-    own = set(inside(closure.code, ast.AST))
-    bindings = [item for item in script.bindings(first.id, first) if item.node not in own]
+    outside = _outside(script, closure.code, first)
+    bindings = [item for item in script.bindings(first.id, first) if item.node in outside]
     if len(bindings) != 1 or script.function_of(bindings[0].node) is not closure.around:
         raise script.refuse(f"`{first.id}` is set in more than one place", first)
     if script.loops_around(bindings[0].node) or _line(bindings[0]) > closure.code.lineno:
@@ -165,23 +165,21 @@ def _line(binding: Binding) -> int:
 
 
 def _needs_array(script: Script, use: ast.Name) -> bool:
-    parent = script.parents[use]
-    if isinstance(parent, ast.Attribute):
-        call = script.parents[parent]
-        return isinstance(call, ast.Call) and method_of(call) in _ARRAY_ONLY
-    return isinstance(parent, ast.Call) and script.name(parent.func).startswith("numpy.")
+    match script.parents[use]:
+        case ast.Attribute(attr=method) as parent:
+            return method in _ARRAY_ONLY and call_by(script, parent) is not None
+        case ast.Call(func=function):
+            return script.name(function).startswith("numpy.")
+    return False
 
 
 def _require_plain_class(script: Script, around: NamedFunction) -> None:
     """A compiled method keeps its graphs per object, by the object's identity."""
     owner = script.class_of_method(around)
     assert owner is not None
-    names = {node.name for node in owner.body if isinstance(node, NAMED_FUNCTIONS)}
-    slots = {node.id for node in inside(owner, ast.Name)}
-    if owner.decorator_list or "__eq__" in names or "__slots__" in slots:
-        raise script.refuse(
-            f"objects of `{owner.name}` may be equal or cannot be told apart", owner
-        )
+    compares = owner.decorator_list or method_named(owner, "__eq__")
+    reason = f"objects of `{owner.name}` may be equal or cannot be told apart"
+    script.refuse_if(compares or "__slots__" in names_in(owner), reason, owner)
 
 
 # Writing
@@ -190,12 +188,10 @@ def _require_plain_class(script: Script, around: NamedFunction) -> None:
 def _edits(script: Script, closure: _Closure) -> list[Splice]:
     code, newline = closure.code, script.lines.newline
     is_method = closure.holder is not None
-    owners = [each for each in script.ancestors(closure.around) if isinstance(each, DEFINITIONS)]
-    top: ast.stmt = closure.around if is_method or not owners else owners[-1]
+    outer = None if is_method else outermost_definition(script, closure.around)
+    top = outer or closure.around
     name = _name(script, closure)
-    taken_out: list[ast.stmt] = [code]
-    if closure.assigned is not None:
-        taken_out.append(closure.assigned)
+    taken_out = [node for node in (code, closure.assigned) if node is not None]
     text = _moved(script, closure, top, name)
     start = above(script, top)
     gap = newline if is_method else newline * 2
@@ -218,10 +214,9 @@ def _name(script: Script, closure: _Closure) -> str:
     """The name it has beside the function around it, where nothing else is called so."""
     own = closure.code.name
     attributes = {node.attr for node in script.every(ast.Attribute)}
-    elsewhere = [node for node in script.functions if node.name == own]
-    named = [node for node in script.every(ast.Name) if node.id == own]
-    outside = [node for node in named if not script.within(node, closure.around)]
-    is_free = len(elsewhere) == 1 and not outside and own not in attributes
+    defined = [node.name for node in script.functions].count(own)
+    outside = len(mentions(script.tree, own)) > len(mentions(closure.around, own))
+    is_free = defined == 1 and not outside and own not in attributes
     return own if is_free else script.fresh(f"compiled_{own.lstrip('_')}")
 
 
@@ -229,8 +224,6 @@ def _moved(script: Script, closure: _Closure, top: ast.stmt, name: str) -> str:
     """Its text at the new place, with its new arguments."""
     code, margin = closure.code, indent(script, top)
     given = [each.arg for each in code.args.args]
-    clash = set(given) & set(closure.captured)
-    assert not clash
     first = [closure.holder] if closure.holder is not None else []
     head = f"def {name}({', '.join([*first, *given, *closure.captured])}):"
     decorators = [f"@{script.source(each)}" for each in code.decorator_list]
@@ -251,18 +244,12 @@ def _compiler(script: Script, assigned: ast.Assign) -> str:
 
 
 def _call(script: Script, closure: _Closure, call: ast.Call, name: str) -> list[Splice]:
-    holder = f"{closure.holder}." if closure.holder is not None else ""
-    by_name = bool(call.keywords) or any(isinstance(each, ast.Starred) for each in call.args)
+    by_name = call.keywords or any(isinstance(each, ast.Starred) for each in call.args)
     given = [f"{each}={each}" if by_name else each for each in closure.captured]
     end = script.span(call)[1] - 1
-    has_any = bool(call.args or call.keywords)
-    joined = ", ".join(given)
-    comma = ", " if has_any and given and not _ends_with_comma(script, call) else ""
-    edits = [Splice(end, end, comma + joined)] if given else []
-    if holder or name != closure.code.name:
-        edits.append(Splice(*script.span(call.func), f"{holder}{name}"))
+    opens = script.source(call)[:-1].rstrip().endswith(("(", ","))
+    edits = [Splice(end, end, ("" if opens else ", ") + ", ".join(given))] if given else []
+    called = f"{closure.holder}.{name}" if closure.holder is not None else name
+    if called != closure.code.name:
+        edits.append(Splice(*script.span(call.func), called))
     return edits
-
-
-def _ends_with_comma(script: Script, call: ast.Call) -> bool:
-    return script.source(call)[:-1].rstrip().endswith(",")

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import ast
 
-from unslow.fix.edit.blocks import above, indent, reindented, removal, statement
+from unslow.fix.edit.blocks import above, indent, put_above, reindented, removal, statement
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import replaced
 from unslow.fix.moves.captured_values import captured
 from unslow.fix.moves.hoist import hoist_statement
+from unslow.fix.moves.shapes import calls_of, outermost_definition, outermost_loop, stores
 from unslow.syntax.nodes import (
-    DEFINITIONS,
     NAMED_FUNCTIONS,
     Function,
     NamedFunction,
     StatementLoop,
     header_calls,
     inside,
-    is_stored,
     last_name,
     parameter_names,
 )
@@ -66,8 +65,7 @@ def _code_of(script: Script, node: ast.stmt) -> Function | None:
 
 def _made(script: Script, node: ast.stmt) -> ast.Call | None:
     """The call in a statement that makes the function."""
-    calls = (call for call in header_calls(node) if script.name(call.func) == _FUNCTION)
-    return next(calls, None)
+    return next(iter(calls_of(script, header_calls(node), _FUNCTION)), None)
 
 
 def _before_loop(script: Script, line: int, node: ast.stmt) -> Script:
@@ -77,45 +75,40 @@ def _before_loop(script: Script, line: int, node: ast.stmt) -> Script:
     except CannotEdit:
         if made is None or isinstance(node, NAMED_FUNCTIONS):
             raise
-    target: StatementLoop | None = None
-    for loop in script.loops_around(node):
+
+    def obstacle(loop: StatementLoop) -> CannotEdit | None:
         changing = uses([made]).reads & bound_in(loop)
-        if changing and target is None:
-            name = min(changing)
-            raise script.refuse(f"it depends on `{name}`, which changes in the loop", made)
-        if changing:
-            break
-        target = loop
+        reason = f"it depends on `{min(changing, default='')}`, which changes in the loop"
+        return script.refuse(reason, made) if changing else None
+
+    target = outermost_loop(script, node, obstacle)
     assert target is not None
-    return _kept_before(script, made, target, "")
+    return _kept_before(script, made, target)
 
 
-def _kept_before(script: Script, made: ast.Call, place: ast.stmt, gap: str) -> Script:
+def _kept_before(script: Script, made: ast.Call, place: ast.stmt, blank_lines: int = 0) -> Script:
     """Makes a function in front of a statement, under a name that stands in for it."""
     compiled = last_name(made.args[0]) if made.args else ""
     name = script.fresh(f"compiled_{(compiled or 'function').lstrip('_')}")
-    row = f"{indent(script, place)}{name} = {script.source(made)}{script.lines.newline}{gap}"
-    start = above(script, place)
-    return script.edit([Splice(start, start, row), replaced(script, made, name)])
+    row = put_above(script, place, f"{name} = {script.source(made)}", blank_lines=blank_lines)
+    return script.edit([row, replaced(script, made, name)])
 
 
 def _before_function(script: Script, node: ast.stmt, around: NamedFunction) -> Script:
     """Move it to module level, where it uses no name of the function around it."""
-    owners = [owner for owner in script.ancestors(around) if isinstance(owner, DEFINITIONS)]
-    top: ast.stmt = owners[-1] if owners else around
+    top = outermost_definition(script, around) or around
     made = node if isinstance(node, NAMED_FUNCTIONS) else _made(script, node)
     if made is None:
         raise script.refuse("the function is not made on this line", node)
-    gap = script.lines.newline * 2
     _require_own_names(script, made, around)
     if isinstance(made, ast.Call):
         _require_defined(script, made, top)
-        return _kept_before(script, made, top, gap)
+        return _kept_before(script, made, top, blank_lines=2)
     if _is_bound_elsewhere(script, made):
         raise script.refuse(f"`{made.name}` is bound elsewhere too", made)
-    text = reindented(script, [made], indent(script, top))
+    text = reindented(script, [made], indent(script, top)) + script.lines.newline * 2
     start = above(script, top)
-    return script.edit([Splice(start, start, text + gap), removal(script, [made])])
+    return script.edit([Splice(start, start, text), removal(script, [made])])
 
 
 def _require_own_names(
@@ -142,5 +135,4 @@ def _is_bound_elsewhere(script: Script, made: NamedFunction) -> bool:
     """Whether the module or another function binds the same name."""
     definitions = [*script.functions, *script.every(ast.ClassDef)]
     defined = [node for node in definitions if node.name == made.name and node is not made]
-    names = [node for node in script.every(ast.Name) if node.id == made.name]
-    return bool(defined) or any(map(is_stored, names))
+    return bool(defined or stores(script.tree, made.name))

@@ -11,8 +11,9 @@ from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import replace_expression
 from unslow.fix.moves.hoist import hoist_expression
+from unslow.fix.moves.shapes import mentions, method_named
 from unslow.model import Fix, Safety
-from unslow.syntax.nodes import NAMED_FUNCTIONS, NamedFunction, inside, method_of
+from unslow.syntax.nodes import NamedFunction, method_of
 from unslow.syntax.scopes import Binding, How
 
 
@@ -89,8 +90,7 @@ def _last_binding(script: Script, data: ast.Name, bindings: Sequence[Binding]) -
     for item in every:
         if item.assigned is None or item.remote or script.loops_around(item.node):
             raise script.refuse(f"`{data.id}` is not surely the same at each call", item.node)
-    if not every:
-        raise script.refuse(f"nothing in this file gives `{data.id}` a value", data)
+    script.refuse_if(not every, f"nothing in this file gives `{data.id}` a value", data)
     statements = [script.statement_of(item.node) for item in every]
     block, _ = script.block(statements[0])
     if any(statement not in block for statement in statements):
@@ -108,8 +108,7 @@ def _in_init(script: Script, node: ast.Call, data: ast.Attribute, endless: bool)
     what = script.source(data)
     if owner is None or script.class_of_self(holder, script.scope_at(data)) is not owner:
         raise script.refuse(f"`{what}` is not an attribute of the object that reads it", data)
-    methods = [each for each in owner.body if isinstance(each, NAMED_FUNCTIONS)]
-    init = next((each for each in methods if each.name == "__init__"), None)
+    init = method_named(owner, "__init__")
     stores = script.attribute_stores(data.attr)
     if init is None or not stores:
         raise script.refuse(f"`{owner.name}` has no `__init__` that sets `{what}`", owner)
@@ -148,8 +147,7 @@ def _given_by_caller(
     """The caller makes the iterator in front of its loop, and hands it in for the dataset."""
     data = node.args[0]
     assert isinstance(data, ast.Name)
-    uses = [each for each in inside(function.body, ast.Name) if each.id == data.id]
-    if len(uses) != 1:
+    if len(mentions(function.body, data.id)) != 1:
         raise script.refuse(f"`{function.name}` uses `{data.id}` for more than its iterator", node)
     calls = script.possible_calls(function)
     if len(calls) != 1 or not script.loops_around(calls[0]):

@@ -10,6 +10,7 @@ from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import insert_before
 from unslow.fix.moves.compile_once import compile_first_time, compiled_in_helper
 from unslow.fix.moves.hoist import dependence, hoist_statement
+from unslow.fix.moves.shapes import only
 from unslow.syntax.nodes import StatementLoop, argument, dotted, given_values
 
 
@@ -24,17 +25,10 @@ def model_once(script: Script, lines: Sequence[int]) -> Script:
             return hoist_statement(script, script.recorded(node))
         except CannotEdit as problem:
             return _compiled_once(script, node, loop, problem)
-    if not isinstance(node, ast.Assign) or len(node.targets) != 1:
-        raise script.refuse("the model is not kept under one name", node)
-    name = dotted(node.targets[0])
-    if name is None:
-        raise script.refuse("the model is not kept under one name", node)
+    target = only(node.targets) if isinstance(node, ast.Assign) else None
+    name = script.needed(dotted(target), "the model is not kept under one name", node)
     header, first = script.recorded(loop), script.recorded(node)
-    compiles = [
-        script.recorded(other)
-        for other in loop.body
-        if isinstance(other, ast.stmt) and _is_compile(other, name)
-    ]
+    compiles = [script.recorded(other) for other in loop.body if _is_compile(other, name)]
     edited = hoist_statement(script, first)
     for line in compiles:
         edited = hoist_statement(edited, line)
@@ -96,12 +90,10 @@ def _loop_at(script: Script, line: int) -> StatementLoop:
 
 def _is_compile(node: ast.stmt, name: str | None) -> bool:
     """Whether a statement is `name.compile(…)`, or any `….compile(…)`."""
-    if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
-        return False
-    function = node.value.func
-    if not isinstance(function, ast.Attribute) or function.attr != "compile":
-        return False
-    return name is None or dotted(function.value) == name
+    match node:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=model, attr="compile"))):
+            return name is None or dotted(model) == name
+    return False
 
 
 def _names(script: Script) -> tuple[str, str]:

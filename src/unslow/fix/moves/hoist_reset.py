@@ -54,25 +54,23 @@ def _replaced(script: Script, node: ast.stmt, call: ast.Call) -> Script:
     loops = script.loops_around(node)
     loop = loops[-1]
     text = _independent(script, call, loop) if not _made_before(script, call, loop) else None
-    gone = node
-    while True:
-        parent = script.parents[gone]
-        if not isinstance(parent, ast.If) or parent.orelse or len(parent.body) > 1:
-            break
-        gone = parent
-    line, header = script.recorded(gone), script.recorded(loop)
+    line, header = script.recorded(_with_its_if(script, node)), script.recorded(loop)
     edited = delete(script, line)
     return edited if text is None else insert_before(edited, header, text)
 
 
+def _with_its_if(script: Script, node: ast.stmt) -> ast.stmt:
+    """The outermost `if` that holds a statement and nothing else."""
+    match script.parents[node]:
+        case ast.If(body=[_], orelse=[]) as around:
+            return _with_its_if(script, around)
+    return node
+
+
 def _made_before(script: Script, call: ast.Call, loop: StatementLoop) -> bool:
     """Whether the same thing is called in front of the loop already."""
-    return any(
-        isinstance(other, ast.Call)
-        and ast.dump(other.func) == ast.dump(call.func)
-        and other.lineno < loop.lineno
-        for other in ast.walk(script.tree)
-    )
+    before = [other for other in script.every(ast.Call) if other.lineno < loop.lineno]
+    return ast.dump(call.func) in {ast.dump(other.func) for other in before}
 
 
 def _independent(script: Script, call: ast.Call, loop: StatementLoop) -> str:

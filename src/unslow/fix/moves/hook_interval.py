@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -65,16 +66,11 @@ def rarer_hook(script: Script, intervals: Intervals, times: int) -> Script:
 
 def _makers(script: Script, intervals: Intervals) -> Iterator[tuple[Script, ast.Call]]:
     """The calls that make sessions or hooks, in this file or in others of the program."""
-    others = [path for path in script.modules if path != script.path and path.endswith(".py")]
     yield from ((script, call) for call in script.calls(*intervals))
-    for path in others:
-        if not any(name.rpartition(".")[2] in script.modules[path] for name in intervals):
-            continue
-        try:
-            other = Script(path, script.modules[path], script.modules)
-        except CannotEdit:
-            continue
-        yield from ((other, call) for call in other.calls(*intervals))
+    mentioned = [script.other_files(name.rpartition(".")[2]) for name in intervals]
+    others = {other.path: other for other in itertools.chain(*mentioned)}
+    for path in sorted(others, key=list(script.modules).index):
+        yield from ((others[path], call) for call in others[path].calls(*intervals))
 
 
 def _given(script: Script, call: ast.Call, intervals: Intervals) -> Iterator[_Given]:

@@ -8,6 +8,7 @@ import ast
 from unslow.fix.edit.blocks import extent, indent, statement
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
+from unslow.fix.moves.shapes import is_text
 from unslow.syntax.nodes import NamedFunction, inside, parameter_names
 
 _PLAIN = (ast.Expr, ast.Assign)
@@ -26,22 +27,16 @@ def without_reset(script: Script, reset_line: int, call_line: int) -> Script:
     if helper is None or reset not in helper.body:
         raise script.refuse("the loop around it is in another file", reset)
     others = [other for other in script.possible_calls(helper) if other is not call]
-    if not others:
-        raise script.refuse(
-            f"`{helper.name}` is called nowhere else: nothing would be set once", site
-        )
+    script.refuse_if(
+        not others, f"`{helper.name}` is called nowhere else: nothing would be set once", site
+    )
     given = _given(script, helper, call)
-    rest = [node for node in helper.body if node is not reset and not _is_docstring(node)]
-    if not rest:
-        raise script.refuse("the helper does nothing else", site)
+    rest = [node for node in helper.body if node is not reset and not is_text(node)]
+    script.refuse_if(not rest, "the helper does nothing else", site)
     margin, newline = indent(script, site), script.lines.newline
     rows = [f"{margin}{_written(script, node, given)}{newline}" for node in rest]
     start, end = extent(script, [site])
     return script.edit([Splice(start, end, "".join(rows))])
-
-
-def _is_docstring(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
 def _given(script: Script, helper: NamedFunction, call: ast.Call) -> dict[str, str]:
@@ -59,9 +54,8 @@ def _given(script: Script, helper: NamedFunction, call: ast.Call) -> dict[str, s
 
 def _written(script: Script, node: ast.stmt, given: dict[str, str]) -> str:
     """A statement of the helper in the caller's names."""
-    local = isinstance(node, ast.Assign) and any(
-        isinstance(target, ast.Name) for target in node.targets
-    )
+    targets = getattr(node, "targets", [])
+    local = any(isinstance(target, ast.Name) for target in targets)
     if not isinstance(node, _PLAIN) or local or node.lineno != node.end_lineno:
         raise script.refuse("the helper does more than call others", node)
     start, _ = script.span(node)

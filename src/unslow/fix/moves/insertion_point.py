@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from unslow.fix.edit.blocks import above, extent, indent
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.moves.call_invariance import VARIABLES, Needs, own_name, set_by_init
 from unslow.fix.moves.session_feeds import tf_name
+from unslow.fix.moves.shapes import method_named, names_in
 from unslow.syntax.call_order import (
     Home,
     Users,
@@ -23,7 +25,6 @@ from unslow.syntax.call_order import (
 from unslow.syntax.names import is_builtin
 from unslow.syntax.nodes import (
     DEFINITIONS,
-    NAMED_FUNCTIONS,
     NamedFunction,
     inside,
     last_name,
@@ -120,22 +121,19 @@ def _context(script: Script, place: ast.stmt, frames: Frames, home: Home) -> ast
     outside = set(script.ancestors(place))
     for line, _ in frames:
         node = script.statement_at(line)
-        for owner in _withs_around(script, node):
-            if owner not in outside and not harmless(script, owner):
-                return owner
+        withs = [owner for owner in _withs_around(script, node) if owner not in outside]
+        changing = [owner for owner in withs if not harmless(script, owner)]
+        if changing:
+            return changing[0]
         if node is not None and home_of(script, node) is home:
             break
     return None
 
 
 def _withs_around(script: Script, node: ast.stmt | None) -> list[ast.With]:
-    found: list[ast.With] = []
-    owner: ast.AST | None = node
-    while owner is not None and not isinstance(owner, DEFINITIONS):
-        if isinstance(owner, ast.With):
-            found.append(owner)
-        owner = script.parents.get(owner)
-    return found
+    around = [node, *script.ancestors(node)] if node is not None else []
+    owners = itertools.takewhile(lambda owner: not isinstance(owner, DEFINITIONS), around)
+    return [owner for owner in owners if isinstance(owner, ast.With)]
 
 
 def harmless(script: Script, node: ast.With) -> bool:
@@ -193,7 +191,7 @@ def _require_complete_graph(script: Script, first: ast.stmt, whole: ast.Call) ->
 def _in_init(script: Script, function: NamedFunction, needs: Needs) -> Place:
     owner = script.class_of_method(function)
     assert owner is not None
-    init = _init_of(owner)
+    init = method_named(owner, "__init__")
     if init is None or own_name(script, init) != own_name(script, function):
         raise script.refuse(f"`{owner.name}` has no `__init__` of the usual form", owner)
     if needs.whole is not None:
@@ -208,11 +206,6 @@ def _in_init(script: Script, function: NamedFunction, needs: Needs) -> Place:
         raise script.refuse(reason, init)
     _require_names(script, owner, init, needs)
     return Place(extent(script, [last])[1], indent(script, last), own_name(script, init))
-
-
-def _init_of(owner: ast.ClassDef) -> NamedFunction | None:
-    methods = [node for node in owner.body if isinstance(node, NAMED_FUNCTIONS)]
-    return next((node for node in methods if node.name == "__init__"), None)
 
 
 def _last_statement(
@@ -235,24 +228,23 @@ def _last_statement(
     if len(set(graphs)) > 1:
         raise script.refuse("`__init__` makes ops in more than one graph", graphs[0])
     last = (graphs[0] if graphs else init).body[-1]
-    if isinstance(last, ast.Return | ast.Raise):
-        raise script.refuse("`__init__` ends with a jump", last)
+    script.refuse_if(isinstance(last, ast.Return | ast.Raise), "`__init__` ends with a jump", last)
     return last
 
 
 def _require_one_kind(script: Script, owner: ast.ClassDef, needs: Needs) -> None:
     """Raises where another object of the class may lack what these ops need."""
-    made = [(script, call) for call in script.every(ast.Call) if _makes(call, owner)]
+    calls = [call for call in script.every(ast.Call) if isinstance(call.func, ast.Name)]
+    made = [(script, call) for call in calls if last_name(call.func) == owner.name]
     made += _made_elsewhere(script, owner)
     once = len(made) == 1 and _runs_once(*made[0])
     for name, read in needs.attributes.items():
-        if not once and not _is_computed(script, owner, read):
-            reason = (
-                f"more than one `{owner.name}` may be made, and not each with a `{name}` for "
-                "these ops"
-            )
-            raise script.refuse(reason, read)
-    if "__slots__" in {node.id for node in inside(owner, ast.Name)}:
+        script.refuse_if(
+            not once and not _is_computed(script, owner, read),
+            f"more than one `{owner.name}` may be made, and not each with a `{name}` for these ops",
+            read,
+        )
+    if "__slots__" in names_in(owner):
         raise script.refuse(f"`{owner.name}` has `__slots__`", owner)
     for source, call in made:
         problem = _shifted_seed(source, from_here(source, source.statement_of(call))[1:])
@@ -278,16 +270,12 @@ def _is_computed(script: Script, owner: ast.ClassDef, read: ast.Attribute) -> bo
     return bool(values) and all(isinstance(value, ast.Call | ast.BinOp) for value in values)
 
 
-def _makes(call: ast.Call, owner: ast.ClassDef) -> bool:
-    return isinstance(call.func, ast.Name) and call.func.id == owner.name
-
-
 def _require_init_runs(script: Script, owner: ast.ClassDef) -> None:
     """Raises where a subclass has an `__init__` that may not call this one."""
     for kind in script.every(ast.ClassDef):
         if owner.name not in map(last_name, kind.bases):
             continue
-        init = _init_of(kind)
+        init = method_named(kind, "__init__")
         calls = inside(init, ast.Call) if init is not None else ()
         if init is not None and not any(method_of(call) == "__init__" for call in calls):
             reason = f"`{kind.name}` is a `{owner.name}` and does not call its `__init__`"
@@ -312,9 +300,8 @@ def _require_names(script: Script, owner: ast.ClassDef, init: NamedFunction, nee
     hidden = uses(init.body).writes | parameter_names(init)
     first = first_use(home, Users(script, init)) or owner
     for name, node in needs.names.items():
-        if name in hidden:
-            raise script.refuse(f"`__init__` has a `{name}` of its own", init)
+        script.refuse_if(name in hidden, f"`__init__` has a `{name}` of its own", init)
         early = _exists(script, home, node, owner) or _exists(script, home, node, first)
-        if not early:
-            reason = f"`{name}` is not surely defined when a `{owner.name}` is made"
-            raise script.refuse(reason, node)
+        script.refuse_if(
+            not early, f"`{name}` is not surely defined when a `{owner.name}` is made", node
+        )

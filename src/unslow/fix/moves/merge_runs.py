@@ -11,7 +11,8 @@ from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import replaced
 from unslow.fix.moves.call_arguments import call
-from unslow.syntax.nodes import is_stored
+from unslow.fix.moves.shapes import reads
+from unslow.syntax.nodes import inside
 from unslow.syntax.uses import changed, overlapping, paths_read, uses
 
 _POSITIONS = ("feed_dict", "options", "run_metadata")  # of `Session.run`, behind the fetches
@@ -35,8 +36,10 @@ class _Side:
 
     @property
     def target_node(self) -> ast.expr | None:
-        is_whole = isinstance(self.statement, ast.Assign) and not self.nested
-        return self.statement.targets[0] if is_whole else None  # type: ignore[attr-defined]
+        match self:
+            case _Side(statement=ast.Assign(targets=[target, *_]), nested=False):
+                return target
+        return None
 
 
 def merge_calls(script: Script, first_line: int, second_line: int, function: str = "run") -> Script:
@@ -70,10 +73,9 @@ def _require_same_arguments(script: Script, first: ast.Call, second: ast.Call) -
         raise script.refuse("the two calls are not made on the same object", second)
     if _others(first) != _others(second):
         raise script.refuse("the two calls are given different feeds", second)
-    for given in (*first.args[1:], *first.keywords):
-        for inner in ast.walk(given):
-            if isinstance(inner, _COMPUTING):
-                raise script.refuse("the feed is computed anew for each call", inner)
+    for inner in inside((*first.args[1:], *first.keywords), ast.expr):
+        computes = isinstance(inner, _COMPUTING)
+        script.refuse_if(computes, "the feed is computed anew for each call", inner)
 
 
 def _others(node: ast.Call) -> dict[str | None, str]:
@@ -108,12 +110,13 @@ def _require_independent(
 def _require_quiet(script: Script, node: ast.stmt, first: ast.Call) -> None:
     """Raises where a statement between two calls calls the same object or may leave."""
     for inner in ast.walk(node):
-        other_call = isinstance(inner, ast.Call) and inner is not first
-        if other_call and ast.dump(inner.func) == ast.dump(first.func):  # type: ignore[attr-defined]
-            raise script.refuse("the same object is called between the two calls", inner)
-        if isinstance(inner, _LEAVING):
-            reason = "the code between the two calls may leave before the second"
-            raise script.refuse(reason, inner)
+        called = ast.dump(inner.func) if isinstance(inner, ast.Call) else ""
+        again = called == ast.dump(first.func) and inner is not first
+        script.refuse_if(again, "the same object is called between the two calls", inner)
+        leaves = isinstance(inner, _LEAVING)
+        script.refuse_if(
+            leaves, "the code between the two calls may leave before the second", inner
+        )
 
 
 def _side(script: Script, node: ast.stmt, made: ast.Call, name: str) -> _Side:
@@ -126,12 +129,10 @@ def _side(script: Script, node: ast.stmt, made: ast.Call, name: str) -> _Side:
             raise script.refuse("the result goes to several targets", node)
     if not isinstance(node, _PLAIN_STATEMENTS):
         raise script.refuse("the call is not in a plain statement", node)
-    for parent in script.ancestors(made):
-        if parent is node:
-            break
-        if isinstance(parent, _SOMETIMES):
-            reason = "the call is not made every time, or not apart from what is around it"
-            raise script.refuse(reason, made)
+    between = [owner for owner in script.ancestors(made) if script.within(owner, node)]
+    sometimes = any(isinstance(owner, _SOMETIMES) for owner in between)
+    reason = "the call is not made every time, or not apart from what is around it"
+    script.refuse_if(sometimes, reason, made)
     return _Side(node, made, script.fresh(name), nested=True)
 
 
@@ -165,8 +166,7 @@ def _items(node: ast.AST | None) -> list[ast.expr]:
 
 
 def _unused(script: Script) -> str:
-    mentions = [node for node in script.every(ast.Name) if node.id == "_"]
-    return script.fresh("unused") if not all(map(is_stored, mentions)) else "_"
+    return script.fresh("unused") if reads(script.tree, "_") else "_"
 
 
 def _splices(

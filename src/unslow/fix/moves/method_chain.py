@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from unslow.fix.edit.blocks import extent, statement
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import CannotEdit, Script
-from unslow.syntax.nodes import header
+from unslow.fix.moves.shapes import call_by, names_in, receiver
+from unslow.syntax.nodes import header_calls, method_of
 
 _BREAK = re.compile(r"(?:[ \t]*\\)?(?:\r\n|\r|\n)[ \t\f]*$")
 
@@ -30,13 +31,7 @@ def chain_at(script: Script, line: int) -> list[Link]:
     """The links of the longest chain at a line, in call order."""
     node = statement(script, line)
     now = script.now(line) or 0
-    tops = [
-        inner
-        for inner in header(node)
-        if isinstance(inner, ast.Call)
-        and isinstance(inner.func, ast.Attribute)
-        and not _continues(script, inner)
-    ]
+    tops = [call for call in header_calls(node) if method_of(call) and not _continues(script, call)]
     on_line = [top for top in tops if top.lineno <= now <= (top.end_lineno or 0)]
     chains = [_links(script, top) for top in on_line or tops]
     if not any(chains):
@@ -47,10 +42,7 @@ def chain_at(script: Script, line: int) -> list[Link]:
 def _continues(script: Script, node: ast.Call) -> bool:
     """Whether a call is the object on which another method is called."""
     parent = script.parents[node]
-    above = script.parents.get(parent)
-    return (
-        isinstance(parent, ast.Attribute) and isinstance(above, ast.Call) and above.func is parent
-    )
+    return isinstance(parent, ast.Attribute) and call_by(script, parent) is not None
 
 
 def _links(script: Script, top: ast.Call) -> list[Link]:
@@ -83,25 +75,18 @@ def add_link(script: Script, line: int, link: str, after: str | None = None) -> 
     text = script.lines.text
     new = f".{link.lstrip('.')}"
     begin = script.span(links[0].call)[0]
-    if follower is not None and _BREAK.search(text[follower.start : follower.dot]):
-        broken = _BREAK.search(text[follower.start : follower.dot])
-        assert broken is not None
-        head = text[begin : follower.dot]
-        return script.edit(
-            [
-                _whole(
-                    script,
-                    links,
-                    f"{head}{new}{broken.group()}{text[follower.dot : links[-1].end]}",
-                )
-            ]
-        )
-    own = _BREAK.search(text[links[place].start : links[place].dot])
-    gap = own.group() if own else ""
-    end = links[place].end
-    return script.edit(
-        [_whole(script, links, f"{text[begin:end]}{gap}{new}{text[end : links[-1].end]}")]
-    )
+    gap = _line_break(script, follower)
+    if follower is not None and gap:
+        cut, added = follower.dot, new + gap
+    else:
+        cut, added = links[place].end, _line_break(script, links[place]) + new
+    return script.edit([_whole(script, links, text[begin:cut] + added + text[cut : links[-1].end])])
+
+
+def _line_break(script: Script, link: Link | None) -> str:
+    """The line break in front of a link, with the indentation behind it."""
+    found = _BREAK.search(script.lines.text[link.start : link.dot]) if link is not None else None
+    return found.group() if found else ""
 
 
 def swap_links(script: Script, line: int, first: str, second: str) -> Script:
@@ -120,12 +105,10 @@ def swap_links(script: Script, line: int, first: str, second: str) -> Script:
     text = script.lines.text
     begin = script.span(links[0].call)[0]
     for link in (one, two):
-        if text[link.dot] != ".":
-            raise script.refuse("the chain is cut by parentheses", link.call)
+        script.refuse_if(text[link.dot] != ".", "the chain is cut by parentheses", link.call)
     swapped = text[two.dot : two.end] + text[one.end : two.dot] + text[one.dot : one.end]
-    return script.edit(
-        [_whole(script, links, text[begin : one.dot] + swapped + text[two.end : links[-1].end])]
-    )
+    whole = text[begin : one.dot] + swapped + text[two.end : links[-1].end]
+    return script.edit([_whole(script, links, whole)])
 
 
 def _swap_statements(script: Script, line: int, first: str, second: str) -> Script:
@@ -138,14 +121,20 @@ def _swap_statements(script: Script, line: int, first: str, second: str) -> Scri
     found = [_only_link(each) for each in pair]
     if found == [second, first]:
         return script
-    if found != [first, second] or _bound_name(pair[0]) != _bound_name(pair[1]):
+    if found != [first, second] or bound_name(pair[0]) != bound_name(pair[1]):
         raise script.refuse(f"`.{second}` does not follow `.{first}` in this pipeline", node)
-    spans = [extent(script, [each]) for each in pair]
-    texts = [script.lines.text[start:end] for start, end in spans]
-    if not all(text.endswith(("\n", "\r")) for text in texts):
-        raise script.refuse("the two share a line", node)
-    between = script.lines.text[spans[0][1] : spans[1][0]]
-    return script.edit([Splice(spans[0][0], spans[1][1], texts[1] + between + texts[0])])
+    return swap_statements(script, pair[0], pair[1])
+
+
+def swap_statements(script: Script, upper: ast.stmt, lower: ast.stmt) -> Script:
+    """Two neighbouring statements in the other order."""
+    text = script.lines.text
+    start, end = extent(script, [upper])
+    begin, stop = extent(script, [lower])
+    parts = (text[begin:stop], text[end:begin], text[start:end])
+    ends = all(part.endswith(("\n", "\r")) for part in (parts[0], parts[2]))
+    script.refuse_if(not ends, "the two share a line", lower)
+    return script.edit([Splice(start, stop, "".join(parts))])
 
 
 def _only_link(node: ast.stmt) -> str | None:
@@ -168,28 +157,25 @@ def pipeline_end(script: Script, line: int) -> int:
     """The recorded line of the last statement that builds on the dataset at a line."""
     node = statement(script, line)
     block, index = script.block(node)
-    last = node
-    for follower in block[index + 1 :]:
-        name = _bound_name(last)
-        if name is None or not (
-            isinstance(follower, ast.Assign)
-            and any(
-                isinstance(inner, ast.Name) and inner.id == name
-                for inner in ast.walk(_root(follower.value))
-            )
-        ):
-            continue
-        if _bound_name(follower) == name:
-            last = follower
-    return script.recorded(last)
+    name = bound_name(node)
+    followers = [each for each in block[index + 1 :] if name and bound_name(each) == name]
+    built = [each for each in followers if name in names_in(chain_root(each))]
+    return script.recorded(built[-1] if built else node)
 
 
-def _bound_name(node: ast.stmt) -> str | None:
-    target = node.targets[0] if isinstance(node, ast.Assign) else None
-    return target.id if isinstance(target, ast.Name) else None
+def bound_name(node: ast.stmt) -> str | None:
+    """The name of `name = …`."""
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name), *_]):
+            return name
+    return None
 
 
-def _root(node: ast.expr) -> ast.expr:
-    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        node = node.func.value
+def chain_root(node: ast.stmt) -> ast.AST:
+    """What the methods of `name = root.method(…).method(…)` are called on; of a return as well."""
+    match node:
+        case ast.Assign(value=root) | ast.Return(value=ast.expr() as root):
+            while (holder := receiver(root)) is not None:
+                root = holder
+            return root
     return node

@@ -141,9 +141,10 @@ class Gathering:
 
     def _from_outside(self, piece: Piece, name: ast.Name) -> None:
         """What is not the function's own must stay the same or be a number to feed."""
-        parent = self._script.parents[name]
-        mine = name.id == self._own and isinstance(parent, ast.Attribute)
-        leaf = parent if mine and isinstance(parent, ast.Attribute) else name
+        leaf: ast.expr = name
+        match self._script.parents[name]:
+            case ast.Attribute() as attribute if name.id == self._own:
+                leaf = attribute
         if not self._stays(leaf) and is_plain(self._script, leaf):
             self._feed(piece, leaf)
 
@@ -191,11 +192,7 @@ def free_names(script: Script, value: ast.expr) -> list[ast.Name]:
 
 def _widest(script: Script, leaf: ast.expr, within: ast.expr) -> ast.expr:
     """The widest expression around a number that is still a number."""
-    found = leaf
-    while found is not within:
-        parent = script.parents[found]
-        number = isinstance(parent, ast.expr) and is_plain(script, parent)
-        if not number or not isinstance(parent, ast.expr):
-            break
-        found = parent
-    return found
+    parent = script.parents[leaf]
+    if leaf is within or not isinstance(parent, ast.expr) or not is_plain(script, parent):
+        return leaf
+    return _widest(script, parent, within)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 
 from unslow.fix.edit.blocks import above, indent, statement
 from unslow.fix.edit.lines import Splice
@@ -69,13 +70,14 @@ def _frames(script: Script, stack: Stack) -> list[tuple[int, str]]:
 
 def _is_called_in_loop(script: Script, callers: Stack) -> bool:
     """Whether a loop in any file of the program leads to a call, so that it comes repeatedly."""
-    for file, line, _ in callers:
-        text = script.origin.text if file == script.path else script.modules.get(file)
-        source = Script(file, text) if text is not None else None
-        node = source.statement_at(line) if source is not None else None
-        if source is not None and node is not None and source.loops_around(node):
-            return True
-    return False
+    texts = {**script.modules, script.path: script.origin.text}
+    known = [frame for frame in callers if frame[0] in texts]
+    return any(_stands_in_loop(Script(file, texts[file]), line) for file, line, _ in known)
+
+
+def _stands_in_loop(script: Script, line: int) -> bool:
+    node = script.statement_at(line)
+    return node is not None and bool(script.loops_around(node))
 
 
 def _once_for_each_item(script: Script, line: int, stack: Stack) -> Script:
@@ -83,11 +85,9 @@ def _once_for_each_item(script: Script, line: int, stack: Stack) -> Script:
     try:
         return ops_per_item(script, line, _frames(script, stack))
     except CannotEdit as problem:
-        try:
-            edited = _once(script, line)
-        except CannotEdit:
-            raise problem from None
-        return edited
+        with suppress(CannotEdit):
+            return _once(script, line)
+        raise problem
 
 
 def _names(frame: Frame) -> tuple[str, str]:
@@ -97,8 +97,7 @@ def _names(frame: Frame) -> tuple[str, str]:
 def _loop_depth(script: Script, stack: Stack) -> int | None:
     """The innermost frame of a stack that stands in a loop of the script."""
     for depth, (file, line, _) in enumerate(stack):
-        node = script.statement_at(line) if file == script.path else None
-        if node is not None and script.loops_around(node):
+        if file == script.path and _stands_in_loop(script, line):
             return depth
     return None
 
@@ -116,8 +115,7 @@ def _once(script: Script, line: int) -> Script:
     if not runs:
         return _made(script, line, node)
     fetched = [part for call in runs for part in made_parts(call)]
-    if not fetched:
-        raise script.refuse("the ops are made inside a function that also runs them", node)
+    script.refuse_if(not fetched, "the ops are made inside a function that also runs them", node)
     for part in fetched:
         if not find_expression(script, line, ast.unparse(part)):
             continue  # an equal one took it along
@@ -138,12 +136,9 @@ def _made(script: Script, line: int, node: ast.stmt) -> Script:
             return hoist_statement(script, line)
         except CannotEdit as reason:
             problem = reason
-    for call in calls:
-        if tf_name(script, call.func):
-            try:
-                return hoist_expression(script, line, ast.unparse(call), name=op_name(call))
-            except CannotEdit:
-                continue
+    for call in (call for call in calls if tf_name(script, call.func)):
+        with suppress(CannotEdit):
+            return hoist_expression(script, line, ast.unparse(call), name=op_name(call))
     raise problem
 
 

@@ -250,14 +250,12 @@ def _note_feeds(
 
 def _run_of(script: Script, node: ast.expr) -> ast.Call:
     owners = around(script, node)
-    for owner in owners:
-        if isinstance(owner, ast.Call) and is_run(owner):
-            if any(part in owners for part in fetched(owner)):
-                return owner
-            break
-    what = script.source(node)
-    reason = f"`{what}` is used for more than being run: its values cannot be fed"
-    raise script.refuse(reason, node)
+    calls = [owner for owner in owners if isinstance(owner, ast.Call) and is_run(owner)]
+    if not calls or not set(owners).intersection(fetched(calls[0])):
+        what = script.source(node)
+        reason = f"`{what}` is used for more than being run: its values cannot be fed"
+        raise script.refuse(reason, node)
+    return calls[0]
 
 
 def _lasts(script: Script, value: ast.expr) -> bool:

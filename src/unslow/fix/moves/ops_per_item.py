@@ -21,9 +21,11 @@ from unslow.fix.moves.session_feeds import (
     made_parts,
     op_name,
 )
+from unslow.fix.moves.shapes import receiver
 from unslow.syntax.nodes import (
     NamedFunction,
     dotted,
+    given_values,
     header_calls,
     inside,
     is_stored,
@@ -120,8 +122,7 @@ def _items(script: Script, function: NamedFunction, loop: ast.For) -> Iterator[_
         ) if len(targets) == len(sequences):
             names = [target.id for target in targets if isinstance(target, ast.Name)]
             pairs = list(zip(names, sequences, strict=False))
-            if len(names) < len(targets):
-                raise script.refuse("the loop takes its items apart", loop)
+            script.refuse_if(len(names) < len(targets), "the loop takes its items apart", loop)
         case _:
             raise script.refuse("the loop goes over more than plain sequences", loop)
     own = own_name(script, function)
@@ -139,8 +140,7 @@ def _required(loop: _Loop) -> Invariance:
     names = [name for name in free_names(script, loop.part) if name.id in bound]
     check.require(loop.part, set(names))
     fixed = [item for item in loop.used() if item.is_fixed]
-    if not fixed:
-        raise script.refuse("the ops are made of nothing that stays the same", loop.part)
+    script.refuse_if(not fixed, "the ops are made of nothing that stays the same", loop.part)
     for item in fixed:
         check.require(item.sequence, set())
     for item in loop.used():
@@ -175,11 +175,10 @@ def _variable(loop: _Loop) -> str | None:
     """The item that the op assigns to, which is surely a variable."""
     if not isinstance(loop.part, ast.Call):
         return None
-    given = [*loop.part.args, *(keyword.value for keyword in loop.part.keywords)]
-    targets = [assigned(loop.script, loop.part, value) for value in given]
-    named = [target.id for target in targets if isinstance(target, ast.Name)]
-    fixed = {item.name for item in loop.items if item.is_fixed}
-    return next((name for name in named if name in fixed), None)
+    given = given_values(loop.part)
+    targets = [dotted(assigned(loop.script, loop.part, value)) for value in given]
+    fixed = [item.name for item in loop.items if item.is_fixed]
+    return next((name for name in targets if name in fixed), None)
 
 
 def _holds_arrays(script: Script, sequence: ast.expr) -> bool:
@@ -190,8 +189,7 @@ def _holds_arrays(script: Script, sequence: ast.expr) -> bool:
         if is_stored(item) and dotted(item.value) == path:
             put_in.append(getattr(script.parents[item], "value", None))
     for call in script.every(ast.Call):
-        filled = call.func.value if isinstance(call.func, ast.Attribute) else None
-        if method_of(call) in _FILLS and filled is not None and dotted(filled) == path:
+        if method_of(call) in _FILLS and dotted(receiver(call)) == path:
             put_in += call.args
     return is_plain(script, sequence) and all(is_plain(script, value) for value in put_in)
 
@@ -236,8 +234,7 @@ def _rewritten_loop(loop: _Loop, ops: str) -> Iterator[Splice]:
     script = loop.script
     op = script.fresh(op_name(loop.part) or "op")
     made_of = set(inside(loop.part, ast.Name))
-    rest = [name for node in loop.node.body for name in inside(node, ast.Name)]
-    still_read = {name.id for name in rest if name not in made_of}
+    still_read = {name.id for name in set(inside(loop.node.body, ast.Name)) - made_of}
     names, sequences, entries = [op], [ops], []
     for item in loop.items:
         if item.placeholder:

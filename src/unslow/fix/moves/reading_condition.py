@@ -9,6 +9,7 @@ from unslow.fix.edit.blocks import above, extent, indent, reindented, removal, s
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.fix.moves.extract_function import read_afterwards
+from unslow.fix.moves.shapes import only, scope_of
 from unslow.syntax.nodes import inside, is_stored
 from unslow.syntax.uses import jumps, uses
 
@@ -18,11 +19,9 @@ def only_reader(script: Script, statement: ast.stmt, reads: Sequence[ast.Name]) 
     block, index = script.block(statement)
     later = [node for node in block[index + 1 :] if isinstance(node, ast.If)]
     readers = [node for node in later if any(script.within(read, node) for read in reads)]
-    if len(readers) != 1:
-        return None
-    body = readers[0].body
-    in_body = all(any(script.within(read, node) for node in body) for read in reads)
-    return readers[0] if in_body else None
+    reader = only(readers)
+    in_body = set(inside(reader.body, ast.Name)) if reader is not None else set[ast.Name]()
+    return reader if in_body.issuperset(reads) else None
 
 
 def under_reader(script: Script, line: int) -> Script | None:
@@ -34,10 +33,10 @@ def under_reader(script: Script, line: int) -> Script | None:
     bound = uses(part).writes & read_afterwards(script, part)
     if not bound or not script.loops_around(part[0]) or jumps(part) is not None:
         return None
-    scope = script.function_of(part[0]) or script.tree
     own = set(inside(part, ast.Name))
-    named = [node for node in inside(scope, ast.Name) if node.id in bound and node not in own]
-    if any(is_stored(node) for node in named):
+    elsewhere = set(inside(scope_of(script, part[0]), ast.Name)) - own
+    named = [node for node in elsewhere if node.id in bound]
+    if any(map(is_stored, named)):
         return None
     reader = only_reader(script, part[-1], named)
     if reader is None or not _is_periodic(reader):

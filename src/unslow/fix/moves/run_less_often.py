@@ -8,6 +8,7 @@ from unslow.fix.edit.blocks import siblings
 from unslow.fix.edit.script import Script
 from unslow.fix.moves.run_every_n import guard
 from unslow.syntax.literals import Literal
+from unslow.syntax.nodes import DEFINITIONS, inside
 
 
 def rarer(script: Script, line: int, times: int, last: int | None = None) -> Script:
@@ -35,22 +36,17 @@ def _period(script: Script, node: ast.stmt) -> ast.BinOp | None:
     """The `… % n` of the nearest `if` around a statement, within its loop or function."""
     child: ast.AST = node
     for parent in script.ancestors(node):
-        if isinstance(parent, ast.If) and child in parent.body:
-            for test in ast.walk(parent.test):
-                if (
-                    isinstance(test, ast.BinOp)
-                    and isinstance(test.op, ast.Mod)
-                    and _numeric(test.left)
-                ):
-                    return test
-        if isinstance(
-            parent, ast.For | ast.While | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-        ):
+        if isinstance(parent, (*DEFINITIONS, ast.For, ast.While)):
             return None
+        if isinstance(parent, ast.If) and child in parent.body:
+            rests = [part for part in inside(parent.test, ast.BinOp) if _is_rest(part)]
+            if rests:
+                return rests[0]
         child = parent
     return None
 
 
-def _numeric(node: ast.expr) -> bool:
-    """Not the formatting of a string."""
-    return not isinstance(node, ast.Constant | ast.JoinedStr)
+def _is_rest(node: ast.BinOp) -> bool:
+    """Whether it is a division's rest, not the formatting of a string."""
+    is_text = isinstance(node.left, ast.Constant | ast.JoinedStr)
+    return isinstance(node.op, ast.Mod) and not is_text

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from unslow.fix.edit.script import Script
+from unslow.fix.moves.shapes import call_by, is_call, reads, scope_of, stores
 from unslow.syntax.library import TENSOR_LIKE
-from unslow.syntax.nodes import StatementLoop, inside, is_stored, method_of
+from unslow.syntax.nodes import StatementLoop, dotted, inside, is_stored
 
-_FILLS = ("append", "insert")
 _STACKS = ("tf.stack", "tf.convert_to_tensor", "tf.constant", "numpy.array", "numpy.stack")
 
 
@@ -19,101 +18,89 @@ class Number:
     """`total = tf.constant(0.0)`, then computed of itself and of elements."""
 
     name: str
-    starts: tuple[ast.Call, ...]  # the constants that it begins with
-    statements: tuple[ast.stmt, ...]  # that compute it
+    starts: list[ast.Call]  # the constants that it begins with
+    statements: list[ast.AST]  # that compute it
 
 
 def running_numbers(script: Script, loop: StatementLoop, tensors: set[str]) -> list[Number]:
     """Names that a loop computes from elements of some tensors alone."""
-    scope = script.function_of(loop) or script.tree
     names = {node.id for node in inside(loop, ast.Name) if is_stored(node)}
-    found = [_number(script, scope, name, tensors) for name in sorted(names)]
-    return [number for number in found if number is not None]
+    scope = scope_of(script, loop)
+    numbers = (_bound(script, scope, name) for name in sorted(names))
+    return [each for each in numbers if _is_running(script, scope, each, tensors)]
 
 
-def _number(script: Script, scope: ast.AST, name: str, tensors: set[str]) -> Number | None:
-    starts: list[ast.Call] = []
-    statements: list[ast.stmt] = []
-    for node in inside(scope, ast.Name):
-        if node.id != name or not is_stored(node):
-            continue
-        statement = script.parents[node]
-        match statement:
+def _bound(script: Script, scope: ast.AST, name: str) -> Number:
+    """All that binds a name: constants to begin with, and other statements."""
+    found = Number(name, [], [])
+    for node in stores(scope, name):
+        match script.parents[node]:
             case ast.Assign(targets=[_], value=ast.Call() as value) if _is_start(script, value):
-                starts.append(value)
-            case ast.Assign(targets=[_], value=value) | ast.AugAssign(value=value):
-                if not _is_computed(script, value, {name}, tensors):
-                    return None
-                statements.append(statement)
-            case _:
-                return None
-    reads = [node for node in inside(scope, ast.Name) if node.id == name and not is_stored(node)]
-    allowed = all(_is_number_use(script, node, statements) for node in reads)
-    return Number(name, tuple(starts), tuple(statements)) if starts and allowed else None
+                found.starts.append(value)
+            case statement:
+                found.statements.append(statement)
+    return found
 
 
 def _is_start(script: Script, call: ast.Call) -> bool:
     """`tf.constant(0.0)`: a float of TensorFlow's usual type."""
     match call:
         case ast.Call(args=[ast.Constant(value=float())], keywords=[]):
-            return script.name(call.func) == "tf.constant"
+            return is_call(script, call, "tf.constant")
     return False
 
 
-def _is_computed(script: Script, value: ast.expr, own: set[str], tensors: set[str]) -> bool:
+def _is_running(script: Script, scope: ast.AST, number: Number, tensors: set[str]) -> bool:
+    """Whether a number will do for a tensor wherever it is set and read."""
+    for statement in number.statements:
+        match statement:
+            case ast.Assign(targets=[_], value=value) | ast.AugAssign(value=value):
+                computed = _is_computed(script, value, number.name, tensors)
+            case _:
+                computed = False
+        if not computed:
+            return False
+    used = all(_is_number_use(script, node, number) for node in reads(scope, number.name))
+    return used and bool(number.starts)
+
+
+def _is_computed(script: Script, value: ast.expr, own: str, tensors: set[str]) -> bool:
     """Whether operators alone compute a value from numbers and fetched elements."""
     match value:
         case ast.BinOp(left=left, right=right):
-            parts = (left, right)
-            return all(_is_computed(script, part, own, tensors) for part in parts)
+            return all(_is_computed(script, part, own, tensors) for part in (left, right))
         case ast.UnaryOp(operand=operand):
             return _is_computed(script, operand, own, tensors)
         case ast.Subscript(value=ast.Name(id=name), slice=ast.Name() | ast.Constant()):
             return name in tensors
-        case ast.Constant():
-            return True
-        case ast.Name(id=name) if name in own:
-            return True
         case ast.Name() | ast.Attribute():
-            return script.kind(value) not in TENSOR_LIKE
-    return False
+            return dotted(value) == own or script.kind(value) not in TENSOR_LIKE
+    return isinstance(value, ast.Constant)
 
 
-def _is_number_use(script: Script, node: ast.Name, statements: list[ast.stmt]) -> bool:
+def _is_number_use(script: Script, node: ast.Name, number: Number) -> bool:
     """Whether a number will do: it is computed with, made Python's, or collected to be stacked."""
-    if script.statement_of(node) in statements:
+    if script.statement_of(node) in number.statements:
         return True
-    parent = script.parents[node]
-    if not isinstance(parent, ast.Call):
-        return False
-    if script.name(parent.func) in ("float", "int"):
-        return True
-    is_filling = method_of(parent) in _FILLS and isinstance(parent.func, ast.Attribute)
-    holder = parent.func.value if isinstance(parent.func, ast.Attribute) else None
-    return is_filling and isinstance(holder, ast.Name) and _is_stacked(script, holder)
+    match script.parents[node]:
+        case ast.Call(func=ast.Attribute(value=ast.Name() as holder, attr="append" | "insert")):
+            return _is_stacked(script, holder)
+        case parent:
+            return is_call(script, parent, "float", "int")
 
 
 def _is_stacked(script: Script, holder: ast.Name) -> bool:
     """Whether a list is filled and then made one tensor, and nothing else."""
-    uses = list(_reads(script, holder))
-    stacked = False
-    for use in uses:
-        parent = script.parents[use]
-        if isinstance(parent, ast.Call) and script.name(parent.func) in _STACKS:
-            stacked = True
-            continue
-        call = script.parents[parent] if isinstance(parent, ast.Attribute) else None
-        if not isinstance(call, ast.Call) or method_of(call) not in _FILLS:
-            # After `out = tf.stack(out)` the name is a tensor of its own.
-            later = [item.assigned for item in script.reaching(use)]
-            if all(isinstance(value, ast.Call) for value in later) and later:
-                continue
-            return False
-    return stacked
+    uses = reads(scope_of(script, holder), holder.id)
+    stacks = [use for use in uses if is_call(script, script.parents[use], *_STACKS)]
+    others = [use for use in uses if use not in stacks]
+    return bool(stacks) and all(_is_filled(script, use) for use in others)
 
 
-def _reads(script: Script, holder: ast.Name) -> Iterator[ast.Name]:
-    scope = script.function_of(holder) or script.tree
-    for node in inside(scope, ast.Name):
-        if node.id == holder.id and not is_stored(node):
-            yield node
+def _is_filled(script: Script, use: ast.Name) -> bool:
+    match script.parents[use]:
+        case ast.Attribute(attr="append" | "insert") as method if call_by(script, method):
+            return True
+    # After `out = tf.stack(out)` the name is a tensor of its own.
+    later = [item.assigned for item in script.reaching(use)]
+    return bool(later) and all(isinstance(value, ast.Call) for value in later)

@@ -121,8 +121,8 @@ def _unknown_type(script: Script, value: ast.expr) -> Exception:
 def _is_tensor(script: Script, node: ast.expr) -> bool:
     """Whether a name or attribute surely holds one tensor or variable."""
     made = [item.assigned for item in script.assignments(node)]
-    calls = [value.func for value in made if isinstance(value, ast.Call)]
-    names = [tf_name(script, function) for function in calls]
+    calls = [value for value in made if isinstance(value, ast.Call)]
+    names = [tf_name(script, call.func) for call in calls]
     known = all(name in _TENSORS or name.startswith("reduce_") for name in names)
     return bool(made) and known and len(names) == len(made)
 

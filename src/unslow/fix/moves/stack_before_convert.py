@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import replaced, spelled
-from unslow.syntax.nodes import NamedFunction, argument, inside, words
+from unslow.fix.moves.shapes import is_call, only_binding
+from unslow.syntax.nodes import NamedFunction, argument, given_values, inside, words
 
 _CONVERSIONS = words("tf.convert_to_tensor tf.constant")
-_DTYPES = words("float16 float32 float64 int8 int16 int32 int64 uint8")
+_DTYPES = words("tf.float16 tf.float32 tf.float64 tf.int8 tf.int16 tf.int32 tf.int64 tf.uint8")
 
 
 def stacked(script: Script, line: int) -> Script:
@@ -40,7 +41,7 @@ def _places(script: Script, line: int) -> Iterator[ast.Call]:
     bodies: list[ast.AST] = [*calls]
     bodies += [each for each in functions if each is not None and _is_eager(script, each)]
     for call in dict.fromkeys(call for body in bodies for call in inside(body, ast.Call)):
-        if script.name(call.func) in _CONVERSIONS and _converts_column(script, call):
+        if is_call(script, call, *_CONVERSIONS) and _converts_column(script, call):
             yield call
 
 
@@ -51,27 +52,23 @@ def _is_eager(script: Script, function: NamedFunction) -> bool:
 
 
 def _converts_column(script: Script, call: ast.Call) -> bool:
+    """Whether a call converts a column, and is given a dtype besides."""
     value, dtype = argument(call, "value", 0), argument(call, "dtype", 1)
-    given = len(call.args) + len(call.keywords)
-    if value is None or dtype is None or given != 2:
-        return False
-    module, _, name = script.name(dtype).rpartition(".")
-    known = module == "tf" and name in _DTYPES
-    return known and _is_column(script, value)
+    known = script.name(dtype) in _DTYPES and len(given_values(call)) == 2
+    return known and value is not None and _is_column(script, value)
 
 
 def _is_column(script: Script, node: ast.expr) -> bool:
     """Whether a value is surely one of the tuples that `zip(*rows)` gives."""
     match node:
         case ast.Name():
-            bindings = script.bindings(node.id, node)
-            return len(bindings) == 1 and len(bindings[0].path) == 1 and _zips(bindings[0].value)
+            binding = only_binding(script, node)
+            return binding is not None and len(binding.path) == 1 and _zips(binding.value)
         case ast.Attribute(value=ast.Name() as holder):
             # `batch = Transition(*zip(*rows))`
-            bindings = script.bindings(holder.id, holder)
-            made = bindings[0].assigned if len(bindings) == 1 else None
-            match made:
-                case ast.Call(args=[ast.Starred(value=columns)], keywords=[]):
+            binding = only_binding(script, holder)
+            match binding and binding.assigned:
+                case ast.Call(args=[ast.Starred(value=columns)], keywords=[]) as made:
                     return _is_named_tuple(script, made) and _zips(columns)
     return False
 

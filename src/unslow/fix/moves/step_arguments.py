@@ -6,12 +6,12 @@ import ast
 from collections.abc import Sequence
 
 from unslow.fix.edit.script import CannotEdit, Script
-from unslow.fix.moves.tensor_lists import is_list_of_tensors
-from unslow.syntax.nodes import NamedFunction, inside, is_stored
+from unslow.fix.moves.shapes import is_call, reads
+from unslow.fix.moves.tensor_lists import bound_around, is_list_of_tensors
+from unslow.syntax.nodes import NamedFunction
 from unslow.syntax.python_types import PythonType, called_objects, type_in_loops
-from unslow.syntax.uses import bound_in
 
-_NUMBERS = (PythonType.INT, PythonType.FLOAT)
+_CONVERTIBLE = (PythonType.INT, PythonType.FLOAT, PythonType.TEXT)
 _RETRACING = {
     PythonType.INT: "a Python number",
     PythonType.FLOAT: "a Python number",
@@ -24,12 +24,6 @@ _RETRACING = {
 
 class SeveralObjects(CannotEdit):
     """A function is called with several models or optimizers; each needs its own graph."""
-
-
-def bound_around(script: Script, value: ast.expr) -> bool:
-    """Whether a value is made of names that a loop around it binds again in each turn."""
-    names = {node.id for node in inside(value, ast.Name)}
-    return any(names & bound_in(loop) for loop in script.loops_around(value))
 
 
 def one_object_each(script: Script, function: NamedFunction, names: set[str]) -> None:
@@ -65,9 +59,8 @@ def as_tensor(
     kind = type_in_loops(script, value, script.loops_around(value))
     if kind not in _RETRACING or is_list_of_tensors(script, value):
         return False
-    if kind is PythonType.TEXT and all(_is_given_on(script, use) for use in reads(body, name)):
-        return True
-    if kind in _NUMBERS and all(_tensor_will_do(script, use, kind) for use in reads(body, name)):
+    will_do = all(_tensor_will_do(script, use, kind) for use in reads(body, name))
+    if kind in _CONVERTIBLE and will_do:
         return True
     what = _RETRACING[kind]
     raise script.refuse(
@@ -75,28 +68,22 @@ def as_tensor(
     )
 
 
-def reads(body: Sequence[ast.stmt], name: str) -> list[ast.Name]:
-    return [node for node in inside(body, ast.Name) if node.id == name and not is_stored(node)]
-
-
-def _is_given_on(script: Script, node: ast.Name) -> bool:
-    """Whether a text goes to TensorFlow's own functions as a whole, which take tensors as well."""
-    match script.parents[node]:
-        case ast.Call(func=function, args=given):
-            return node in given and script.name(function).startswith(("tf.io.", "tf.strings."))
-    return False
-
-
 def _tensor_will_do(script: Script, node: ast.Name, kind: PythonType) -> bool:
-    """Whether a number is only compared, cast or, if real, computed with."""
-    match script.parents[node]:
-        case ast.Compare():
+    """Whether a tensor will do where a number or a text is read.
+
+    A number is compared, cast or, if real, computed with; a text goes to TensorFlow's own functions
+    as a whole.
+    """
+    match kind, script.parents[node]:
+        case PythonType.TEXT, ast.Call(func=function, args=given):
+            return node in given and script.name(function).startswith(("tf.io.", "tf.strings."))
+        case ((PythonType.INT | PythonType.FLOAT), ast.Compare()):
             return True
-        case ast.Call(func=function):
-            return script.name(function) in ("tf.cast", "tf.print")
-        case ast.BinOp(op=ast.Mod()) as rest:
+        case ((PythonType.INT | PythonType.FLOAT), ast.Call() as call):
+            return is_call(script, call, "tf.cast", "tf.print")
+        case ((PythonType.INT | PythonType.FLOAT), ast.BinOp(op=ast.Mod()) as rest):
             return isinstance(script.parents[rest], ast.Compare)
-        case ast.BinOp():
-            # A float becomes float32, as it would next to any float32 tensor.
-            return kind is PythonType.FLOAT and "float64" not in script.text
+        case PythonType.FLOAT, ast.BinOp():
+            # It becomes float32, as it would next to any float32 tensor.
+            return "float64" not in script.text
     return False

@@ -11,7 +11,8 @@ from unslow.fix.moves.captured_values import called_in_loop, captured, reset_obj
 from unslow.fix.moves.defer_statement import updates_metric
 from unslow.fix.moves.extract_function import Part, in_order, part_of
 from unslow.fix.moves.graph_rules import Offence, offence
-from unslow.fix.moves.step_arguments import as_tensor, numbers_to_wrap, one_object_each, reads
+from unslow.fix.moves.shapes import reads
+from unslow.fix.moves.step_arguments import as_tensor, numbers_to_wrap, one_object_each
 from unslow.fix.moves.training_step import Step
 from unslow.syntax.nodes import (
     NamedFunction,
@@ -88,8 +89,7 @@ def _require_tensors_given(script: Script, part: Part) -> None:
     entered = [item for node in inside(part.statements, ast.With) for item in node.items]
     names = [item.optional_vars for item in entered if isinstance(item.optional_vars, ast.Name)]
     for name in names:
-        if name.id in part.gives:
-            raise script.refuse(f"`{name.id}` is used after the step", name)
+        script.refuse_if(name.id in part.gives, f"`{name.id}` is used after the step", name)
 
 
 def _require_graph(

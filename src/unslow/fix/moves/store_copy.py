@@ -7,6 +7,7 @@ import ast
 from unslow.fix.edit.blocks import statement
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import replaced
+from unslow.fix.moves.shapes import scope_of
 from unslow.syntax.nodes import argument, inside, method_of, root_name, words
 
 _IN_PLACE = words("fill sort partition put itemset resize setfield byteswap")
@@ -17,12 +18,12 @@ def store_copy(script: Script, line: int, path: str) -> Script:
     value = _stored(script, line, path)
     if not isinstance(value, ast.Name | ast.Attribute | ast.Subscript | ast.Call):
         raise script.refuse(f"what `{path}` gets is not a plain name, part or call", value)
-    owner = script.function_of(value) or script.tree
+    owner = scope_of(script, value)
     later = [node for node in inside(owner, ast.AST) if _line(node) > value.lineno]
     for array in _arrays(value):
-        changed = next((node for node in later if _changes(node, array)), None)
-        if changed is not None:
-            raise script.refuse(f"`{array}` is changed in place after it is stored", changed)
+        for node in later:
+            reason = f"`{array}` is changed in place after it is stored"
+            script.refuse_if(_changes(node, array), reason, node)
     return script.edit([replaced(script, value, f"{script.source(value)}.copy()")])
 
 

@@ -8,12 +8,15 @@ from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import replaced, spelled
 from unslow.fix.moves.call_arguments import keyword_set
 from unslow.fix.moves.decorators import decorate, decorator
-from unslow.fix.moves.step_arguments import bound_around, reads
+from unslow.fix.moves.shapes import calls_of, is_call, reads
+from unslow.fix.moves.tensor_lists import bound_around
 from unslow.syntax.nodes import (
     NamedFunction,
     argument,
+    dotted,
     inside,
     last_name,
+    method_of,
     positional_names,
     words,
 )
@@ -34,7 +37,7 @@ def number_as_tensor(
         reason = f"`{name}` is used in `{function}` in a way that needs a Python number"
         raise CannotEdit(reason, line)
     value = _given(script, line, function, name, body)
-    if isinstance(value, ast.Call) and script.name(value.func) in _TENSORS:
+    if is_call(script, value, *_TENSORS):
         return script
     script, tensorflow = spelled(script, "tf", value)
     # Next to float tensors a Python int becomes a float; an int tensor would not.
@@ -53,7 +56,7 @@ def other_numbers(
     """
     site = called_at(script, line, function)
     found = []
-    for other in positional_names(body) if body is not None else []:
+    for other in _parameters(body):
         value = argument(site, other, _position(body, site, other))
         if other == name or value is None or not bound_around(script, value):
             continue
@@ -93,10 +96,14 @@ def _stands_for(script: Script, node: ast.expr) -> str:
 
 
 def _position(body: NamedFunction | None, site: ast.Call, name: str) -> int | None:
-    names = positional_names(body) if body is not None else []
-    if names[:1] == ["self"] and isinstance(site.func, ast.Attribute):
+    names = _parameters(body)
+    if names[:1] == ["self"] and method_of(site):
         names = names[1:]
     return names.index(name) if name in names else None
+
+
+def _parameters(body: NamedFunction | None) -> list[str]:
+    return positional_names(body) if body is not None else []
 
 
 def _use(body: NamedFunction, node: ast.Name) -> str:
@@ -118,12 +125,8 @@ def _use(body: NamedFunction, node: ast.Name) -> str:
 def _bounds(body: NamedFunction) -> list[ast.Slice]:
     """The bounds of cuts of what the function is given, computed by sums and differences only."""
     given = set(positional_names(body))
-    found = []
-    for cut in inside(body, ast.Subscript):
-        is_given = isinstance(cut.value, ast.Name) and cut.value.id in given
-        slices = [part for part in inside(cut.slice, ast.Slice) if part.step is None]
-        found += [part for part in slices if is_given and _is_sum(part)]
-    return found
+    cuts = [cut.slice for cut in inside(body, ast.Subscript) if dotted(cut.value) in given]
+    return [part for part in inside(cuts, ast.Slice) if part.step is None and _is_sum(part)]
 
 
 def _is_sum(part: ast.Slice) -> bool:
@@ -136,14 +139,13 @@ def relax_shapes(script: Script, line: int, made: int) -> Script:
     function = script.function_at(line)
     if function is not None and decorator(script, function, _FUNCTION) is not None:
         return decorate(script, script.recorded(function), _FUNCTION, {"reduce_retracing": "True"})
-    for call in script.calls_at(made):
-        if script.name(call.func) == _FUNCTION:
-            return keyword_set(script, call, "reduce_retracing", "True")
+    for call in calls_of(script, script.calls_at(made), _FUNCTION):
+        return keyword_set(script, call, "reduce_retracing", "True")
     raise CannotEdit("the line that compiles it was not found", made)
 
 
 def reads_shapes(body: NamedFunction) -> bool:
     """Whether code asks for shapes while it is traced: they may be unknown then."""
     attributes = {node.attr for node in inside(body, ast.Attribute)}
-    calls = {call.func.id for call in inside(body, ast.Call) if isinstance(call.func, ast.Name)}
+    calls = {dotted(call.func) for call in inside(body, ast.Call)}
     return bool(attributes & _STATIC) or "len" in calls

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
-from unslow.syntax.nodes import inside, is_stored, last_name, words
+from unslow.fix.moves.shapes import is_call, only, reads, scope_of, stores
+from unslow.syntax.nodes import inside, last_name, words
 from unslow.syntax.uses import uses
 
 # What gives back another type than it is given: the type of the array would be guessed wrong.
@@ -82,26 +83,22 @@ def _made(script: Script, loop: ast.For, name: str) -> ast.List | None:
 
 def _stacks(script: Script, loop: ast.For, name: str, append: ast.Expr) -> tuple[ast.Call, ...]:
     """Where the list is stacked; nothing where it is used in any other way."""
-    scope = script.function_of(loop) or script.tree
-    found: list[ast.Call] = []
-    for node in inside(scope, ast.Name):
-        if node.id != name or script.within(node, append):
-            continue
-        parent = script.parents[node]
-        if is_stored(node) and isinstance(parent, ast.Assign):
-            continue
-        is_stack = isinstance(parent, ast.Call) and _is_stack(script, parent, node)
-        if not isinstance(parent, ast.Call) or not is_stack:
-            return ()
-        found.append(parent)
-    assigned = [node for node in inside(scope, ast.Name) if node.id == name and is_stored(node)]
-    return tuple(found) if len(assigned) == 1 else ()
+    scope = scope_of(script, loop)
+    uses_of = [node for node in reads(scope, name) if not script.within(node, append)]
+    stacks = [script.parents[node] for node in uses_of]
+    bound = only(stores(scope, name))
+    made = bound is not None and isinstance(script.parents[bound], ast.Assign)
+    is_stacked = made and all(_is_stack(script, node) for node in stacks)
+    return tuple(node for node in stacks if isinstance(node, ast.Call)) if is_stacked else ()
 
 
-def _is_stack(script: Script, call: ast.Call, node: ast.Name) -> bool:
-    first_axis = not call.keywords or ast.unparse(call.keywords[0]) == "axis=0"
-    alone = len(call.keywords) < 2 and call.args == [node]
-    return script.name(call.func) in ("tf.stack", "tf.convert_to_tensor") and alone and first_axis
+def _is_stack(script: Script, node: ast.AST) -> bool:
+    """`tf.stack(name)` or `tf.stack(name, axis=0)`."""
+    match node:
+        case ast.Call(args=[ast.Name()], keywords=options):
+            stacks = is_call(script, node, "tf.stack", "tf.convert_to_tensor")
+            return stacks and [ast.unparse(option) for option in options] in ([], ["axis=0"])
+    return False
 
 
 def _same_type(script: Script, loop: ast.For, value: ast.expr) -> str | None:

@@ -48,7 +48,7 @@ def _calls(script: Script, node: ast.AST, names: frozenset[str]) -> bool:
 
 
 def _minimizes(node: ast.AST) -> bool:
-    return any(last_name(call.func) == "minimize" for call in inside(node, ast.Call))
+    return "minimize" in {last_name(call.func) for call in inside(node, ast.Call)}
 
 
 def find_step(script: Script, update_line: int, loop_line: int | None) -> Step:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import spelled
+from unslow.fix.moves.shapes import DRAWS, calls_of
 from unslow.syntax.nodes import FUNCTIONS, Function, argument, inside, method_of, words
 
 _MAP = "tf.map_fn"
@@ -24,7 +25,6 @@ _UNLIKE = (
     *("tf.Variable", "tf.TensorArray", "tf.debugging.", "tf.dynamic_partition", "tf.map_fn"),
 )
 _CHANGES = words("assign assign_add assign_sub update_state numpy")
-_DRAWS = ("tf.random.", "tf.image.random_", "tf.nn.dropout")
 _BRANCHES = (ast.If, ast.While, ast.For, ast.IfExp)
 _DEEPEST = 5  # functions that the mapped one calls; a judgement
 
@@ -54,16 +54,15 @@ def vectorize_map(script: Script, line: int) -> Vectorized:
     call = _map_call(script, line)
     assert call is not None
     edited = script.edit([Splice(*script.span(call), f"{name}({given}, {done})")])
-    return Vectorized(edited, any(op.startswith(_DRAWS) for op in names))
+    return Vectorized(edited, any(op.startswith(DRAWS) for op in names))
 
 
 def _map_call(script: Script, line: int) -> ast.Call | None:
-    calls = script.calls_at(line, "map_fn")
-    return next((call for call in calls if script.name(call.func) == _MAP), None)
+    return next(iter(calls_of(script, script.calls_at(line, "map_fn"), _MAP)), None)
 
 
 def _is_done(script: Script, line: int) -> bool:
-    return any(script.name(call.func) == _VECTORIZED for call in script.calls_at(line))
+    return bool(calls_of(script, script.calls_at(line), _VECTORIZED))
 
 
 def _require_plain_options(script: Script, call: ast.Call) -> None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import replaced
 from unslow.fix.moves.call_arguments import keyword_removed
+from unslow.fix.moves.shapes import DRAWS, calls_of, only
+from unslow.syntax.callees import Definition
 from unslow.syntax.nodes import argument, is_constant, last_name, method_of
 
 _FLAG = "jit_compile"
 _FUNCTION = "tf.function"
-_DRAWS = ("tf.random.", "tf.image.random_", "tf.nn.dropout")
 _NOISY_LAYERS = ("Dropout", "GaussianNoise", "GaussianDropout", "AlphaDropout", "Random")
 
 
@@ -37,20 +39,16 @@ def _setting(script: Script, call: ast.Call) -> ast.Call | None:
     """The call that sets the flag for what a call runs."""
     if method_of(call) == "fit":
         compiles = [each for each in script.every(ast.Call) if method_of(each) == "compile"]
-        flagged = [each for each in compiles if argument(each, _FLAG) is not None]
-        return flagged[0] if len(flagged) == 1 else None
-    found = script.definition(call.func)
-    if found is not None and found.source is script and isinstance(found.node, ast.FunctionDef):
-        return _flagged(script, found.node.decorator_list)
-    return _flagged(script, [value for value in script.possible_values(call.func) if value])
+        return only([each for each in compiles if argument(each, _FLAG) is not None])
+    match script.definition(call.func):
+        case Definition(source=source, node=ast.FunctionDef() as made) if source is script:
+            return _flagged(script, made.decorator_list)
+    return _flagged(script, script.possible_values(call.func))
 
 
-def _flagged(script: Script, nodes: list[ast.expr]) -> ast.Call | None:
-    for node in nodes:
-        is_call = isinstance(node, ast.Call) and argument(node, _FLAG) is not None
-        if is_call and isinstance(node, ast.Call) and script.name(node.func) == _FUNCTION:
-            return node
-    return None
+def _flagged(script: Script, nodes: Iterable[ast.expr | None]) -> ast.Call | None:
+    flagged = [call for call in calls_of(script, nodes, _FUNCTION) if argument(call, _FLAG)]
+    return flagged[0] if flagged else None
 
 
 def _taken_off(script: Script, setting: ast.Call) -> Script:
@@ -66,8 +64,6 @@ def _taken_off(script: Script, setting: ast.Call) -> Script:
 
 def _draws(script: Script) -> bool:
     """Whether the file draws random numbers in a graph, as far as it is written there."""
-    for call in script.every(ast.Call):
-        is_layer = last_name(call.func).startswith(_NOISY_LAYERS)
-        if is_layer or script.name(call.func).startswith(_DRAWS):
-            return True
-    return False
+    functions = [call.func for call in script.every(ast.Call)]
+    noisy = any(last_name(function).startswith(_NOISY_LAYERS) for function in functions)
+    return noisy or any(script.name(function).startswith(DRAWS) for function in functions)
