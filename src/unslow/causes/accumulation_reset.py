@@ -7,16 +7,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from unslow.analyse.source.accumulators import (
+from unslow.cause import Cause, Spot
+from unslow.syntax import STATEMENT_LOOPS, How, Source, argument, own_nodes
+from unslow.syntax.accumulators import (
     added_to,
     key_of,
     keys_in,
-    method_calls,
     zeroed_by,
 )
-from unslow.cause import Cause, Spot
-from unslow.syntax import STATEMENT_LOOPS, How, Source, argument, own_nodes
-from unslow.syntax.nodes import given_values, method_of
+from unslow.syntax.nodes import given_values, method_of, receiver_of
 
 _GRADIENTS = ("gradient", "compute_gradients", "jacobian")
 _REMAINDERS = (
@@ -83,7 +82,9 @@ class _Site:
 def _sites(source: Source) -> Iterator[_Site]:
     """Calls of `apply_gradients`, and of the user's functions that call it."""
     appliers: dict[ast.AST, set[str]] = defaultdict(set)
-    for call, _ in method_calls(source.every(ast.Call), "apply_gradients"):
+    for call in source.every(ast.Call):
+        if method_of(call) != "apply_gradients":
+            continue
         keys = _given_keys(call)
         function = source.function(call)
         if function is not None:
@@ -183,7 +184,7 @@ def _counts(source: Source, test: ast.expr, turn: ast.AST) -> bool:
     """Whether a test counts batches: by a remainder, or by a counter that the turn increases."""
     nodes = list(own_nodes(turn))
     moved = {key_of(node.target) for node in nodes if isinstance(node, ast.AugAssign)}
-    moved |= {key_of(receiver) for _, receiver in method_calls(nodes, "assign_add")}
+    moved |= {key_of(receiver_of(node)) for node in nodes if method_of(node) == "assign_add"}
     for part in ast.walk(test):
         if _is_remainder(source, part):
             return True

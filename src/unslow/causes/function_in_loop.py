@@ -16,7 +16,6 @@ from unslow.analyse.graphs.traces import (
     usual_call,
 )
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
-from unslow.analyse.source.functions_made import functions_remade
 from unslow.cause import Cause, Spot
 from unslow.facts.functions import Trace
 from unslow.facts.schema import Place
@@ -25,6 +24,7 @@ from unslow.fix.moves.hoist_closure import closure_once
 from unslow.fix.moves.hoist_function import function_once
 from unslow.model import Certainty, Evidence, Finding, Fix, Location, Refusal, Run, Safety
 from unslow.syntax import Source
+from unslow.syntax.functions_made import functions_remade
 
 # Of one code and one set of weights; a judgement: fewer may be stages of a training.
 _FEWEST_FUNCTIONS = 4

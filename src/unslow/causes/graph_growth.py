@@ -9,7 +9,6 @@ from unslow.analyse import wording as say
 from unslow.analyse.graphs import graph_growth
 from unslow.analyse.graphs.graph_growth import graph_growths, memory_per_step
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
-from unslow.analyse.source.graph_building import ops_built_in_loops
 from unslow.analyse.stats.growth import Kind, Law
 from unslow.cause import Cause, Spot
 from unslow.facts.schema import Place, Stack
@@ -18,6 +17,7 @@ from unslow.fix.edit.script import Script
 from unslow.fix.moves.ops_before_loop import ops_once
 from unslow.model import Evidence, Finding, Fix, Forecast, Location, Loop, Refusal, Run, Safety
 from unslow.syntax import Source
+from unslow.syntax.graph_building import ops_built_in_loops
 
 # Op types, and what changes when such ops are created once instead of in every iteration.
 _NOTES = (

@@ -19,16 +19,16 @@ from unslow.analyse.graphs.remade_models import (
     remaking_seconds,
 )
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
-from unslow.analyse.source.remade_models import (
-    is_compiled_again,
-    is_made_again,
-    loop_of_every_turn,
-)
 from unslow.cause import Cause, Spot
 from unslow.facts.files import LoadedAgain
 from unslow.facts.memory import Compile, Model
 from unslow.facts.schema import Place, Stack
 from unslow.model import Evidence, Finding, Fix, Phase, Refusal, Run, Safety
+from unslow.syntax.repeated_models import (
+    is_compiled_again,
+    is_made_again,
+    loop_of_every_turn,
+)
 
 if TYPE_CHECKING:
     from unslow.fix.edit.script import Script

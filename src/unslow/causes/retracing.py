@@ -14,7 +14,6 @@ from unslow.analyse.input import pipeline_rebuilds
 from unslow.analyse.input.pipeline_rebuilds import lines_of, rebuilding, stages_of
 from unslow.analyse.listing import listed
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
-from unslow.analyse.source.loop_turns import turns_of
 from unslow.cause import Cause, Spot
 from unslow.facts.functions import Trace
 from unslow.facts.schema import Place
@@ -152,7 +151,7 @@ class Retracing(Cause):
             loop = source.innermost(call)
             if loop is None or source.trace_of(call) is not None or not _is_compiled(source, call):
                 continue
-            turns = turns_of(source, loop)
+            turns = source.turns_of(loop)
             if turns is not None and turns <= _FEW_TRACES:
                 continue
             given = [*call.args, *(keyword.value for keyword in call.keywords)]

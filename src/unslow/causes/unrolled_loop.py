@@ -12,7 +12,6 @@ from unslow.analyse.graphs import unrolling
 from unslow.analyse.graphs.unrolling import UnrolledLoop as Unrolling
 from unslow.analyse.graphs.unrolling import unrolled_loops
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
-from unslow.analyse.source.loop_turns import turns_of
 from unslow.cause import Cause, Spot
 from unslow.facts.functions import FunctionTotals, Unrolled, UnusualCall
 from unslow.facts.schema import Place
@@ -117,7 +116,7 @@ class UnrolledLoop(Cause):
 
     def spot(self, source: Source) -> Iterable[Spot]:
         for loop in source.every(ast.For):
-            trace, turns = source.trace_of(loop), turns_of(source, loop) or 0
+            trace, turns = source.trace_of(loop), source.turns_of(loop) or 0
             if trace is None or not isinstance(loop.iter, ast.Call) or turns < _FEWEST_TURNS:
                 continue
             if any(source.adds_ops(node) for node in own_nodes(loop)):

@@ -56,6 +56,11 @@ def inside(nodes: ast.AST | Iterable[ast.AST], kind: type[Node]) -> Iterator[Nod
                 yield node
 
 
+def of_type(nodes: Iterable[ast.AST], kind: type[Node]) -> list[Node]:
+    """Those of some nodes that are of one type."""
+    return [node for node in nodes if isinstance(node, kind)]
+
+
 def own_nodes(root: ast.AST) -> Iterator[ast.AST]:
     """What runs when a body runs, without functions and classes that it only defines."""
     stack = _body(root) if isinstance(root, (*FUNCTIONS, ast.ClassDef)) else children(root)
@@ -67,6 +72,11 @@ def own_nodes(root: ast.AST) -> Iterator[ast.AST]:
             stack.extend(reversed(node.decorator_list))
         elif not isinstance(node, ast.Lambda):
             stack.extend(reversed(children(node)))
+
+
+def own_calls(root: ast.AST) -> list[ast.Call]:
+    """The calls that run when a body runs."""
+    return of_type(own_nodes(root), ast.Call)
 
 
 def _body(root: ast.AST) -> list[ast.AST]:
@@ -84,13 +94,18 @@ def header(node: ast.AST) -> Iterator[ast.AST]:
 
 def header_calls(node: ast.AST) -> list[ast.Call]:
     """The calls in a statement itself, the outer before the inner."""
-    return [part for part in header(node) if isinstance(part, ast.Call)]
+    return of_type(header(node), ast.Call)
 
 
 def first_line(node: ast.AST) -> int:
     """The first line of a statement, decorators included."""
     decorators: list[ast.expr] = getattr(node, "decorator_list", [])
     return min([int(getattr(node, "lineno", 1)), *(item.lineno for item in decorators)])
+
+
+def lines_of(node: ast.stmt | ast.expr) -> range:
+    """The lines of a statement or expression, without its decorators."""
+    return range(node.lineno, (node.end_lineno or node.lineno) + 1)
 
 
 def last_header_line(node: ast.stmt) -> int:
@@ -142,6 +157,14 @@ def method_of(node: ast.AST) -> str:
         case ast.Call(func=ast.Attribute(attr=name)):
             return name
     return ""
+
+
+def receiver_of(node: ast.AST) -> ast.expr | None:
+    """The object that a call calls a method of; None for other nodes."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=receiver)):
+            return receiver
+    return None
 
 
 def is_stored(node: ast.AST) -> bool:

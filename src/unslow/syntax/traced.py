@@ -5,12 +5,23 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain, takewhile
 from typing import TYPE_CHECKING
 
 from unslow.syntax.callees import Definition
 from unslow.syntax.kinds import Kinded
 from unslow.syntax.library import Kind
-from unslow.syntax.nodes import FUNCTIONS, Function, argument, own_nodes, words
+from unslow.syntax.nodes import (
+    FUNCTIONS,
+    NAMED_FUNCTIONS,
+    Function,
+    argument,
+    inside,
+    is_constant,
+    of_type,
+    own_nodes,
+    words,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -60,7 +71,9 @@ class Traced(Kinded):
     @property
     def runs_eagerly(self) -> bool:
         """Whether the file itself turns tracing off."""
-        return any(is_true(argument(call, "run_eagerly", 0)) for call in self.calls(*_EAGERLY))
+        return any(
+            is_constant(argument(call, "run_eagerly", 0), True) for call in self.calls(*_EAGERLY)
+        )
 
     def trace_of(self, node: ast.AST) -> Trace | None:
         """Why the Python at a node runs only while tracing, or None."""
@@ -87,7 +100,7 @@ class Traced(Kinded):
         if not isinstance(owner, ast.ClassDef) or not self.imports("tf"):
             return False
         eager = any(
-            keyword.arg == "run_eagerly" and not is_false(keyword.value)
+            keyword.arg == "run_eagerly" and not is_constant(keyword.value, False)
             for keyword in self.every(ast.keyword)
         )
         by_hand = any(self._calls_by_hand(call, function.name) for call in self.every(ast.Call))
@@ -157,37 +170,14 @@ class Traced(Kinded):
 
     def eager_corner(self, node: ast.AST, function: ast.AST | None) -> bool:
         """Whether a place in a traced function runs eagerly: `init_scope`, or a test for it."""
-        for test in self.conditions(node):
-            if any(
-                self.name(part.func) in _EAGER_TESTS
-                for part in ast.walk(test)
-                if isinstance(part, ast.Call)
-            ):
-                return True
-        for parent in self.ancestors(node):
-            if parent is function:
-                return False
-            if isinstance(parent, ast.With):
-                entered = (item.context_expr for item in parent.items)
-                if any(
-                    isinstance(item, ast.Call) and self.name(item.func) == "tf.init_scope"
-                    for item in entered
-                ):
-                    return True
-        return False
+        tests = inside(self.conditions(node), ast.Call)
+        if any(self.name(test.func) in _EAGER_TESTS for test in tests):
+            return True
+        around = takewhile(lambda parent: parent is not function, self.ancestors(node))
+        items = chain.from_iterable(block.items for block in of_type(around, ast.With))
+        entered = of_type((item.context_expr for item in items), ast.Call)
+        return any(self.name(call.func) == "tf.init_scope" for call in entered)
 
 
 def label(function: ast.AST) -> str:
-    return (
-        f"`{function.name}`"
-        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
-        else "the lambda"
-    )
-
-
-def is_false(value: ast.expr | None) -> bool:
-    return isinstance(value, ast.Constant) and value.value is False
-
-
-def is_true(value: ast.expr | None) -> bool:
-    return isinstance(value, ast.Constant) and value.value is True
+    return f"`{function.name}`" if isinstance(function, NAMED_FUNCTIONS) else "the lambda"

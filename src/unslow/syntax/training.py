@@ -14,6 +14,8 @@ from unslow.syntax.nodes import (
     StatementLoop,
     argument,
     method_of,
+    of_type,
+    own_calls,
     own_nodes,
 )
 from unslow.syntax.values import Valued
@@ -78,9 +80,7 @@ class Trained(Valued):
             return True
         around = own or self.function(node)
         leaves = ast.Continue if own is not None else ast.Return
-        ways_out = (
-            [part for part in own_nodes(around) if isinstance(part, leaves)] if around else []
-        )
+        ways_out = of_type(own_nodes(around), leaves) if around else []
         earlier = [part for part in ways_out if _is_before(part, node)]
         return any(self._leaves(part, node, own) for part in earlier)
 
@@ -106,7 +106,7 @@ class Trained(Valued):
     def _holds_steps(self, loop: ast.AST) -> bool:
         """Whether an inner loop makes the steps, as below a loop over epochs."""
         nodes = list(own_nodes(loop))
-        called = [self.callee(node) for node in nodes if isinstance(node, ast.Call)]
+        called = map(self.callee, of_type(nodes, ast.Call))
         own = [found.node for found in called if found is not None and found.source is self]
         holders = [*nodes, *own]
         steps = [inner for inner in self.step_loops if inner is not loop]
@@ -141,7 +141,7 @@ class Trained(Valued):
             return False
         if function not in source._steps:
             source._steps[function] = False  # a function that calls itself
-            calls = [node for node in own_nodes(function) if isinstance(node, ast.Call)]
+            calls = own_calls(function)
             flat = [call for call in calls if source.innermost(call) is None]
             steps = any(source.is_step(call, depth - 1) for call in flat)
             source._steps[function] = steps or _descends(calls, flat)

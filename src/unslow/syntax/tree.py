@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import warnings
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from unslow.syntax.nodes import (
     COMPREHENSIONS,
@@ -20,7 +20,10 @@ from unslow.syntax.nodes import (
     StatementLoop,
     children,
     first_line,
+    lines_of,
 )
+
+_FILES = 64  # trees that are kept: a thousand workers run the same few files
 
 
 class Tree:
@@ -214,6 +217,28 @@ class Tree:
         """The innermost function around a line, its decorators included."""
         functions = [node for node in self.around(line) if isinstance(node, NAMED_FUNCTIONS)]
         return functions[-1] if functions else None
+
+    def exclude_each_other(self, one: int, other: int) -> bool:
+        """Whether two lines are in different branches of one `if`: only one of them runs."""
+        return any(_separates(node, one, other) for node in self.every(ast.If))
+
+
+@lru_cache(_FILES)
+def tree_of(text: str) -> Tree:
+    """The tree of a file; an empty one where it cannot be parsed."""
+    try:
+        return Tree("", text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return Tree("", "")
+
+
+def _separates(node: ast.If, one: int, other: int) -> bool:
+    taken, otherwise = _block_lines(node.body), _block_lines(node.orelse)
+    return (one in taken and other in otherwise) or (other in taken and one in otherwise)
+
+
+def _block_lines(block: list[ast.stmt]) -> range:
+    return range(block[0].lineno, lines_of(block[-1]).stop) if block else range(0)
 
 
 def _statements(node: ast.AST) -> list[ast.stmt]:

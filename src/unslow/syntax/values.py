@@ -106,6 +106,18 @@ class Valued(Traced):
         known = values[0].how in (How.ASSIGN, How.WITH)
         return self.maker(values[0].value, depth - 1) if known else None
 
+    def turns_of(self, loop: ast.AST) -> int | None:
+        """Turns of a `for` over a written list or over `range`; None where they are not known."""
+        match loop:
+            case ast.For(iter=ast.List(elts=items) | ast.Tuple(elts=items)):
+                return len(items)
+            case ast.For(iter=ast.Call(func=function, args=bounds)) if bounds:
+                numbers = [self.number_of(bound) for bound in bounds]
+                known = [int(number) for number in numbers if number is not None]
+                is_known = self.name(function) == "range" and len(known) == len(bounds)
+                return len(range(*known)) if is_known else None
+        return None
+
     def number_of(self, expression: ast.expr | None, depth: int = _DEPTH) -> float | None:
         """The number that an expression has whenever it runs."""
         match expression:

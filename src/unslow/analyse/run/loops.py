@@ -10,12 +10,12 @@ import numpy as np
 
 from unslow.analyse.run.recorded import Recorded
 from unslow.analyse.run.samples import locations
-from unslow.analyse.source.branches import exclude_each_other
 from unslow.analyse.stats.trend import trend_of
 from unslow.facts.keras import Fit
 from unslow.facts.process import Site, StackSeen
 from unslow.facts.schema import Place, Stack
 from unslow.model import Location, Loop, Phase
+from unslow.syntax.tree import tree_of
 
 _NANOSECONDS = 1e9
 _WARM_UP = 3  # steps: a few calls outside any loop, beside a real one, only warm it up
@@ -202,12 +202,12 @@ def _alternatives(
 ) -> list[int]:
     """Sites of which a turn runs one instead of the leader: in the other branch of an `if`."""
     line = _line(sites[leaders[0]])
-    text = sources.get(line.file, "")
+    tree = tree_of(sources.get(line.file, ""))
     found = []
     for number in group:
         other = _line(sites[number])
         same_code = (other.file, other.function) == (line.file, line.function)
-        if same_code and exclude_each_other(text, line.line, other.line):
+        if same_code and tree.exclude_each_other(line.line, other.line):
             found.append(number)
     return found
 

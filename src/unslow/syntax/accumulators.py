@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from unslow.syntax import How, Source, argument
+from unslow.syntax.nodes import method_of, receiver_of
 
 _ZEROS = (
     "tf.zeros_like",
@@ -20,7 +21,7 @@ _MAPPERS = ("map", "tf.nest.map_structure", "keras.tree.map_structure")
 _ADDS = ("tf.add", "tf.math.add", "tf.add_n", "numpy.add", "keras.ops.add")
 
 
-def key_of(node: ast.AST) -> str:
+def key_of(node: ast.AST | None) -> str:
     """A name, or an attribute of one such as `self.x`; nothing for other expressions."""
     match node:
         case ast.Name(id=name):
@@ -30,17 +31,9 @@ def key_of(node: ast.AST) -> str:
     return ""
 
 
-def keys_in(node: ast.AST) -> set[str]:
+def keys_in(node: ast.AST | None) -> set[str]:
     """The names and `self.x` that an expression reads."""
-    return {key_of(part) for part in ast.walk(node)} - {""}
-
-
-def method_calls(nodes: Iterable[ast.AST], name: str) -> Iterator[tuple[ast.Call, ast.expr]]:
-    """The calls of a method of this name, and the objects that they are called on."""
-    for node in nodes:
-        match node:
-            case ast.Call(func=ast.Attribute(value=receiver, attr=method)) if method == name:
-                yield node, receiver
+    return {key_of(part) for part in ast.walk(node)} - {""} if node is not None else set()
 
 
 def added_to(source: Source, node: ast.AST) -> set[str]:
@@ -51,18 +44,18 @@ def added_to(source: Source, node: ast.AST) -> set[str]:
         case ast.Assign(targets=targets, value=value):
             is_sum = any(_is_sum(source, part) for part in ast.walk(value))
             return _all_holders(source, targets) & keys_in(value) if is_sum else set()
-    receivers = [receiver for _, receiver in method_calls([node], "assign_add")]
-    return _all_holders(source, receivers)
+    return _holders(source, receiver_of(node)) if method_of(node) == "assign_add" else set()
 
 
 def zeroed_by(source: Source, node: ast.AST) -> set[str]:
     """The accumulators that a statement or call sets to zero."""
-    if isinstance(node, ast.Assign) and _is_zero(source, node.value):
-        return _all_holders(source, node.targets)
-    for call, receiver in method_calls([node], "assign"):
-        value = argument(call, "value", 0)
-        if value is not None and _is_zero(source, value):
-            return _holders(source, receiver)
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            return _all_holders(source, targets) if _is_zero(source, value) else set()
+        case ast.Call(func=ast.Attribute(value=receiver, attr="assign")):
+            given = argument(node, "value", 0)
+            is_zero = given is not None and _is_zero(source, given)
+            return _holders(source, receiver) if is_zero else set()
     return set()
 
 
@@ -70,16 +63,13 @@ def _all_holders(source: Source, targets: Iterable[ast.AST]) -> set[str]:
     return set().union(*(_holders(source, target) for target in targets))
 
 
-def _holders(source: Source, target: ast.AST) -> set[str]:
+def _holders(source: Source, target: ast.AST | None) -> set[str]:
     """The accumulator behind `acc`, `acc[i]`, or a variable that a loop takes out of `acc`."""
     while isinstance(target, ast.Subscript):
         target = target.value
-    key = key_of(target)
-    found = {key} if key else set()
-    for binding in source.reaching(target) if isinstance(target, ast.Name) else []:
-        if binding.how is How.LOOP and binding.value is not None:
-            found |= keys_in(binding.value)
-    return found
+    bindings = source.reaching(target) if isinstance(target, ast.Name) else []
+    iterated = [binding.value for binding in bindings if binding.how is How.LOOP]
+    return {key_of(target)}.union(*map(keys_in, iterated)) - {""}
 
 
 def _is_sum(source: Source, node: ast.AST) -> bool:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from unslow.syntax import FUNCTIONS, STATEMENT_LOOPS, Source, own_nodes
-from unslow.syntax.nodes import Loop, StatementLoop
+from unslow.syntax.nodes import Loop, StatementLoop, own_calls
 
 _NEW_GRAPH = ("tf.Graph", "tf.reset_default_graph")
 
@@ -69,5 +69,4 @@ def _callee(source: Source, node: ast.AST) -> ast.AST | None:
 
 
 def _starts_graph(source: Source, body: ast.AST) -> bool:
-    calls = [node for node in own_nodes(body) if isinstance(node, ast.Call)]
-    return any(source.name(call.func) in _NEW_GRAPH for call in calls)
+    return any(source.name(call.func) in _NEW_GRAPH for call in own_calls(body))

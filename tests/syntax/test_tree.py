@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from unslow.analyse.source.branches import exclude_each_other
+from unslow.syntax.tree import tree_of
 
 TEXT = """\
 for step in range(9):
@@ -24,8 +24,8 @@ for step in range(9):
     [(3, 5, True), (7, 3, True), (5, 7, True), (3, 9, False), (3, 3, False), (2, 3, False)],
 )
 def test_only_branches_of_one_if_exclude_each_other(one: int, other: int, expected: bool) -> None:
-    assert exclude_each_other(TEXT, one, other) is expected
+    assert tree_of(TEXT).exclude_each_other(one, other) is expected
 
 
 def test_a_text_that_is_no_python_excludes_nothing() -> None:
-    assert not exclude_each_other("if x:\n  a\nelse\n  b\n", 2, 4)
+    assert not tree_of("if x:\n  a\nelse\n  b\n").exclude_each_other(2, 4)

@@ -6,8 +6,8 @@ import ast
 
 import pytest
 
-from unslow.analyse.source.accumulators import added_to, zeroed_by
 from unslow.syntax import Source
+from unslow.syntax.accumulators import added_to, zeroed_by
 
 IMPORT = "import tensorflow as tf\n"
 

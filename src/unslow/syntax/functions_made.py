@@ -21,11 +21,16 @@ class MadeFunction:
 def functions_remade(source: Source) -> Iterator[tuple[MadeFunction, StatementLoop]]:
     """Each tf.function that a loop creates and calls in every iteration."""
     for made in _functions_made(source):
-        if source.trace_of(made.node) is None:
-            loop = source.innermost(made.node)
-            found = _calling_loop(source, made) if loop is None else _own_loop(source, made, loop)
-            if found is not None:
-                yield made, found
+        loop = _repeating_loop(source, made)
+        if loop is not None and source.trace_of(made.node) is None:
+            yield made, loop
+
+
+def _repeating_loop(source: Source, made: MadeFunction) -> StatementLoop | None:
+    loop = source.innermost(made.node)
+    if loop is None:
+        return _calling_loop(source, made)
+    return _own_loop(source, made, loop)
 
 
 def _functions_made(source: Source) -> Iterator[MadeFunction]:

@@ -6,7 +6,6 @@ import ast
 
 import pytest
 
-from unslow.analyse.source.loop_turns import turns_of
 from unslow.syntax import Source
 
 
@@ -26,4 +25,4 @@ from unslow.syntax import Source
 def test_the_turns_of_a_loop(loop: str, turns: int | None) -> None:
     source = Source("train.py", f"NUMBER = 7\n{loop}\n    pass\n")
     node = next(node for node in ast.walk(source.tree) if isinstance(node, ast.For | ast.While))
-    assert turns_of(source, node) == turns
+    assert source.turns_of(node) == turns

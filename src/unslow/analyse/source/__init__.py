@@ -1,1 +1,0 @@
-"""Questions about a source file that several causes ask before anything has run."""
