@@ -3,59 +3,57 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cached_property, lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
+from typing import NamedTuple
 
+from unslow.analyse.places import Line, line_of, lines_in, places_of
 from unslow.model import Location, Run, Sample
-from unslow.syntax.nodes import NamedFunction, StatementLoop, own_nodes
-from unslow.syntax.tree import Tree
+from unslow.syntax.nodes import NamedFunction, StatementLoop, inside, last_name, lines_of, own_nodes
+from unslow.syntax.tree import Tree, tree_of
 
 _FRAMES_KEPT = 6  # a longer stack is cut off, and with it perhaps the frame that holds the loop
-_FILES = 64  # trees that are kept: a thousand workers run the same few files
 _PLACES = 8192
 
 
 class Sources:
-    """The user's files as syntax trees; a file that does not parse has none."""
+    """The user's files as syntax trees; that of a file which does not parse is empty."""
 
     def __init__(self, texts: Mapping[str, str]) -> None:
         self._texts = texts
 
-    def _model(self, file: str) -> Tree | None:
-        return _parsed(self._texts.get(file, ""))
-
-    def tree(self, file: str) -> ast.Module | None:
-        model = self._model(file)
-        return model.tree if model is not None else None
+    def tree(self, file: str) -> Tree:
+        return tree_of(self._texts.get(file, ""))
 
     def around(self, place: Location) -> tuple[ast.AST, ...]:
         """The statements around a line, outermost first."""
-        model = self._model(place.file)
-        return _around(model, place.line) if model is not None else ()
+        return _around(self.tree(place.file), place.line)
 
     def function(self, place: Location) -> NamedFunction | None:
         """The innermost function around a line."""
-        model = self._model(place.file)
-        return model.function_around(place.line) if model is not None else None
+        return self.tree(place.file).function_around(place.line)
+
+    def definition(self, place: Location) -> Location | None:
+        """The `def` line of the function that a place names; None where the source has none."""
+        function = self.function(place)
+        if function is None or function.name != place.function:
+            return None
+        return Location(place.file, function.lineno, function.name)
 
     def loops(self, place: Location) -> list[StatementLoop]:
         """The loops around a line, outermost first, within its function."""
-        model = self._model(place.file)
-        return model.loops_at(place.line) if model is not None else []
+        return self.tree(place.file).loops_at(place.line)
+
+    def repeated_with(self, place: Location) -> range:
+        """The lines of the innermost loop around a line; only the line itself without a loop."""
+        around = self.loops(place)
+        return lines_of(around[-1]) if around else range(place.line, place.line + 1)
 
     def yields(self, place: Location) -> bool:
         """Whether a line is in a generator function: its time is the consumer's wait for data."""
         function = self.function(place)
         return function is not None and _generates(function)
-
-
-@lru_cache(_FILES)
-def _parsed(text: str) -> Tree | None:
-    try:
-        return Tree("", text)
-    except (SyntaxError, ValueError, RecursionError):
-        return None
 
 
 @lru_cache(_PLACES)
@@ -68,12 +66,15 @@ def _generates(function: NamedFunction) -> bool:
     return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in own_nodes(function))
 
 
-def _called(expression: ast.expr) -> Iterator[str]:
-    """The names of the functions and methods that an expression calls itself."""
-    for node in ast.walk(expression):
-        if isinstance(node, ast.Call):
-            function = node.func
-            yield function.attr if isinstance(function, ast.Attribute) else ast.unparse(function)
+class _LoopLines(NamedTuple):
+    """A loop around an update."""
+
+    file: str
+    lines: range
+    fetches: bool  # its first line fetches what it iterates over
+
+    def holds(self, place: Location) -> bool:
+        return place.file == self.file and place.line in self.lines
 
 
 class Scope:
@@ -82,70 +83,77 @@ class Scope:
     def __init__(self, run: Run, process: int) -> None:
         self.sources = Sources(run.sources)
         self.training = run.loops_of(process)
+        self._sampled = run.samples_of(process)
 
     @cached_property
-    def _loops(self) -> set[tuple[str, int, int, bool]]:
-        """Each loop around an update: file, first and last line, whether its first line fetches."""
+    def samples(self) -> list[Sample]:
+        """Samples in the training loops."""
+        return [sample for sample in self._sampled if self.frames(sample)]
+
+    @cached_property
+    def _syntax(self) -> list[tuple[str, StatementLoop]]:
+        """The loops around updates, with their files."""
+        places = chain.from_iterable(map(places_of, self.training))
+        return [(place.file, node) for place in places for node in self.sources.loops(place)]
+
+    @cached_property
+    def _loops(self) -> set[_LoopLines]:
         return {
-            (place.file, node.lineno, node.end_lineno or 0, not isinstance(node, ast.While))
-            for loop in self.training
-            for place in (loop.location, loop.update, *loop.stack)
-            for node in self.sources.loops(place)
+            _LoopLines(file, lines_of(node), not isinstance(node, ast.While))
+            for file, node in self._syntax
         }
 
     @cached_property
-    def _lines(self) -> set[tuple[str, int]]:
+    def _fits(self) -> set[Line]:
         """Calls of fit, which are loops in one line."""
-        return {
-            (place.file, place.line)
-            for loop in self.training
-            if loop.style == "keras" or not self.sources.loops(loop.update)
-            for place in (loop.location, loop.update)
-        }
+        found: set[Line] = set()
+        for loop in self.training:
+            if loop.style == "keras" or not self.sources.loops(loop.update):
+                found |= lines_in((loop.location, loop.update))
+        return found
 
-    def depth(self, sample: Sample) -> int | None:
-        """The frame (0 is the innermost) in the outermost training loop; None if none is."""
-        for depth in range(len(sample.stack) - 1, -1, -1):
-            if self._inside(sample.stack[depth]):
-                return depth
-        return len(sample.stack) - 1 if len(sample.stack) >= _FRAMES_KEPT else None
+    def frames(self, sample: Sample) -> tuple[Location, ...]:
+        """The innermost frames of a sample, up to the one in the outermost training loop.
 
-    def _inside(self, place: Location) -> bool:
-        if (place.file, place.line) in self._lines:
-            return True
-        return any(
-            file == place.file and first <= place.line <= last
-            for file, first, last, _ in self._loops
-        )
+        None where the sample is outside of all of them.
+        """
+        for depth in range(len(sample.stack), 0, -1):
+            if self._is_inside(sample.stack[depth - 1]):
+                return sample.stack[:depth]
+        return sample.stack if len(sample.stack) >= _FRAMES_KEPT else ()
+
+    def _is_inside(self, place: Location) -> bool:
+        return line_of(place) in self._fits or any(loop.holds(place) for loop in self._loops)
 
     def trains(self, file: str, node: ast.stmt) -> bool:
         """Whether a loop is one of those around the updates."""
-        return any(file == other and first == node.lineno for other, first, _, _ in self._loops)
+        return (file, node.lineno) in {(loop.file, loop.lines.start) for loop in self._loops}
 
     @cached_property
-    def _prepared_by(self) -> dict[tuple[str, int], set[str]]:
+    def _prepared_by(self) -> dict[Line, set[str]]:
         """The functions that the first line of a loop calls to get what it iterates over."""
-        found: dict[tuple[str, int], set[str]] = {}
-        for loop in self.training:
-            for place in (loop.location, loop.update, *loop.stack):
-                for node in self.sources.loops(place):
-                    if isinstance(node, ast.For):
-                        found[place.file, node.lineno] = set(_called(node.iter))
+        found: dict[Line, set[str]] = {}
+        for file, node in self._syntax:
+            if isinstance(node, ast.For):
+                called = {last_name(call.func) for call in inside(node.iter, ast.Call)}
+                found[file, node.lineno] = called - {""}
         return found
 
     def prepares(self, sample: Sample) -> bool:
         """Whether a sample makes what a loop iterates over, which is done once per epoch."""
         return any(
-            inner.function in self._prepared_by.get((outer.file, outer.line), ())
+            inner.function in self._prepared_by.get(line_of(outer), ())
             for inner, outer in pairwise(sample.stack)
         )
 
-    def fetches(self, sample: Sample, depth: int) -> bool:
+    @cached_property
+    def _headers(self) -> set[Line]:
+        return {(loop.file, loop.lines.start) for loop in self._loops if loop.fetches}
+
+    def fetches(self, sample: Sample) -> bool:
         """Whether a sample waits for the next batch: at a `for` line, `__next__` or a generator."""
-        headers = {(file, first) for file, first, _, fetching in self._loops if fetching}
-        return any(
-            place.function == "__next__"
-            or (place.file, place.line) in headers
-            or self.sources.yields(place)
-            for place in sample.stack[: depth + 1]
-        )
+        return any(map(self._is_fetching, self.frames(sample)))
+
+    def _is_fetching(self, place: Location) -> bool:
+        is_header = place.function == "__next__" or line_of(place) in self._headers
+        return is_header or self.sources.yields(place)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 import math
 import tokenize
-from collections.abc import Sequence
 
+from unslow.facts.schema import Place
 from unslow.model import Location, Run
 
 
@@ -37,13 +37,9 @@ def _digits(value: float) -> str:
     return f"{value:,.{max(0, 2 - math.floor(math.log10(abs(value))))}f}"
 
 
-def place(run: Run, where: Sequence[object] | Location) -> Location:
-    """A place `[file, line, function]` of a fact as a location with its code."""
-    if isinstance(where, Location):
-        file, line, function = where.file, where.line, where.function
-    else:
-        file, line, function = str(where[0]), int(str(where[1])), str(where[2])
-    return Location(file, line, function, run.line(file, line))
+def place(run: Run, where: Place | Location) -> Location:
+    """A place of a fact as a location with its code."""
+    return Location(where.file, where.line, where.function, run.line(where.file, where.line))
 
 
 def code(where: Location, most: int = 60) -> str:
@@ -59,11 +55,7 @@ def _uncommented(text: str) -> str:
         return text
     try:
         tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
-    except (
-        tokenize.TokenError,
-        IndentationError,
-        SyntaxError,
-    ):  # a part of a statement over several lines
+    except (tokenize.TokenError, SyntaxError):  # a part of a statement over several lines
         return text.partition("  #")[0]
     comment = next((token.start[1] for token in tokens if token.type == tokenize.COMMENT), None)
     return text[:comment]

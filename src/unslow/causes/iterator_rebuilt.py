@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from unslow.analyse import wording as say
 from unslow.analyse.graphs.session_restarts import PipelineRestarts, pipeline_restarts
-from unslow.analyse.host.untimed_lines import untimed_seconds_at
 from unslow.analyse.input import pipeline as pipeline_module
 from unslow.analyse.input.overlay import base
 from unslow.analyse.input.pipeline import Pipeline, pipelines, shuffle_elements
+from unslow.analyse.sampled_time import untimed_seconds_at
 from unslow.analyse.sketches.pipelines import stack_at
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause, Spot

@@ -11,6 +11,8 @@ from unslow.analyse.input import python_calls, remedies
 from unslow.analyse.input.python_calls import Stack, by_workers, hottest, lines_inside
 from unslow.analyse.input.remedies import PythonWork, Remedy, best_remedy, certainty
 from unslow.analyse.input.waits import Wait, waits
+from unslow.analyse.loop_phases import is_between_calls
+from unslow.analyse.sampled_time import in_steps
 from unslow.analyse.scopes import Scope
 from unslow.analyse.sketches.pipelines import Made, pipeline_facts, stack_at
 from unslow.analyse.sketches.sketch import Sketch, at
@@ -128,13 +130,13 @@ class PythonInput(Cause):
         """A generator or iterator of the script's own that the training loop drives."""
         scope = Scope(run, process)
         loop = max(scope.training, key=lambda one: one.total, default=None)
-        own = list(_own_python(run, scope, process))
+        own = _own_python(scope)
         counts = Counter[Stack]()
-        for sample, depth in own:
-            below = sample.stack[:depth]
-            if _makes_data(scope, below):
-                counts[below] += sample.in_steps
-        total = sum(sample.in_steps for sample, _ in own)
+        for sample in own:
+            *below, _ = scope.frames(sample)
+            if _makes_data(scope, tuple(below)):
+                counts[tuple(below)] += sample.in_steps
+        total = in_steps(own)
         count = sum(counts.values())
         if loop is None or count < _FEWEST_SAMPLES:
             return
@@ -243,13 +245,9 @@ class PythonInput(Cause):
     )
 
 
-def _own_python(run: Run, scope: Scope, process: int) -> Iterable[tuple[Sample, int]]:
-    """Samples of the script's own Python in its loops, with the depth of the loop's frame."""
-    for sample in run.samples:
-        own = sample.process == process and sample.training and sample.phase is Phase.OTHER
-        depth = scope.depth(sample) if own and sample.in_steps else None
-        if depth is not None and is_python(sample):
-            yield sample, depth
+def _own_python(scope: Scope) -> list[Sample]:
+    """Samples of the script's own Python in its loops."""
+    return [sample for sample in scope.samples if is_between_calls(sample) and is_python(sample)]
 
 
 def _makes_data(scope: Scope, below: Stack) -> bool:

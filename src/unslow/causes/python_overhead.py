@@ -274,7 +274,7 @@ def _advice(scope: Scope, place: Location, grows: bool) -> str:
 
 def _called(scope: Scope, place: Location) -> Iterator[str]:
     """The last names of what is called on a line."""
-    for node in ast.walk(scope.sources.tree(place.file) or ast.Module([], [])):
+    for node in scope.sources.tree(place.file).nodes:
         match node:
             case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)):
                 if node.lineno <= place.line <= (node.end_lineno or node.lineno):

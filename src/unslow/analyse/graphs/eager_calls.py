@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from unslow.analyse.graphs.eager_cost import compiled_dispatch
+from unslow.analyse.grouping import grouped
 from unslow.analyse.loop_phases import LIBRARIES
+from unslow.analyse.sampled_time import passes
 from unslow.analyse.scopes import Sources
 from unslow.analyse.stretches import IMPORT, gaps
 from unslow.facts.eager import EagerOps
@@ -15,9 +16,8 @@ from unslow.facts.schema import Fact
 from unslow.model import Location, Phase, Run, Sample
 
 READS: tuple[type[Fact], ...] = (EagerOps,)
-_HELD_SHARE = (
-    0.6  # of the samples at a line: the next frame inwards is named only while it holds as many
-)
+# Of the samples at a line: the next frame inwards is named only while it holds as many.
+_HELD_SHARE = 0.6
 _FEW_SAMPLES = 15  # 0.3 s at the highest rate: fewer name no line
 _FEW_OPS = 50  # fewer are no loop over ops
 # Dispatching an op with the Python around it, as a multiple of the dispatch alone: 5 to 15 were
@@ -92,16 +92,9 @@ def outside_steps(run: Run) -> Iterator[Region]:
 def seconds_at(run: Run, region: Region, location: Location) -> float:
     """Seconds of eager ops in a region at a line, below it, and in the loop around it."""
     second_per_sample, eager = _samples(run, region)
-    around = Sources(run.sources).loops(location)
-    lines = range(location.line, location.line + 1)
-    if around:
-        lines = range(around[-1].lineno, (around[-1].end_lineno or location.line) + 1)
-    held = [count for sample, count in eager if _passes(sample, location.file, lines)]
+    lines = Sources(run.sources).repeated_with(location)
+    held = [count for sample, count in eager if passes(sample, location.file, lines)]
     return second_per_sample * sum(held)
-
-
-def _passes(sample: Sample, file: str, lines: range) -> bool:
-    return any(frame.file == file and frame.line in lines for frame in sample.stack)
 
 
 def _regions(run: Run) -> Iterator[Region]:
@@ -119,16 +112,14 @@ def _holds(region: Region, seen: EagerOps) -> bool:
 
 def _samples(run: Run, region: Region) -> tuple[float, Weighted]:
     """Seconds per sample, and the samples in which TensorFlow was called op by op."""
-    total = 0.0
-    eager: Weighted = []
-    for sample in run.samples_of(region.process):
-        if not sample.stack:
-            continue
-        count = sample.within(region.start, region.stop)
-        total += count
-        if count and sample.phase is Phase.OTHER and sample.leaf in LIBRARIES:
-            eager.append((sample, count))
-    return (region.stop - region.start) / max(total, 1e-9), eager
+    samples = [sample for sample in run.samples_of(region.process) if sample.stack]
+    counted = [(sample, sample.within(region.start, region.stop)) for sample in samples]
+    eager = [(sample, count) for sample, count in counted if count and _is_eager(sample)]
+    return (region.stop - region.start) / max(_weight(counted), 1e-9), eager
+
+
+def _is_eager(sample: Sample) -> bool:
+    return sample.phase is Phase.OTHER and sample.leaf in LIBRARIES
 
 
 def _hottest(samples: Weighted, sources: Sources) -> tuple[Location, float] | None:
@@ -154,14 +145,10 @@ def _hottest(samples: Weighted, sources: Sources) -> tuple[Location, float] | No
 
 def _by_loop(samples: Weighted, depth: int, sources: Sources) -> list[dict[Location, Weighted]]:
     """Samples by the user's line at a depth (0 is the outermost), grouped by loop."""
-    groups: dict[tuple[str, int], dict[Location, Weighted]] = defaultdict(dict)
-    for sample, count in samples:
-        if depth < len(sample.stack):
-            place = sample.stack[-1 - depth]
-            loops = sources.loops(place)
-            key = (place.file, -loops[-1].lineno if loops else place.line)
-            groups[key].setdefault(place, []).append((sample, count))
-    return list(groups.values())
+    deep_enough = [(sample, count) for sample, count in samples if depth < len(sample.stack)]
+    by_place = grouped(deep_enough, lambda pair: pair[0].stack[-1 - depth])
+    by_loop = grouped(by_place, lambda place: (place.file, sources.repeated_with(place)))
+    return [{place: by_place[place] for place in places} for places in by_loop.values()]
 
 
 def _weight(samples: Sequence[tuple[Sample, float]]) -> float:

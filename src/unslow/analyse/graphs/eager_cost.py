@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from unslow.analyse.loop_phases import LIBRARIES
+from unslow.analyse.places import located
+from unslow.analyse.run.during import facts_during
+from unslow.analyse.sampled_time import in_steps
 from unslow.analyse.scopes import Scope
 from unslow.facts.eager import EagerOps
-from unslow.facts.schema import Stack
 from unslow.model import Location, Loop, Phase, Run, Sample
 
 # A compiled function was seen to cost about as much as asking for eight eager ops, and each op in
@@ -60,11 +62,8 @@ class EagerCost:
 
 def eager_cost(run: Run, loop: Loop) -> EagerCost | None:
     """The cost of a loop's eager ops; None where no window saw any."""
-    windows = [
-        seen
-        for seen in run.facts(EagerOps)
-        if loop.holds(seen) and seen.ops and not seen.outside  # a moment is not a step
-    ]
+    seen = [window for window in facts_during(run, loop, EagerOps) if window.ops]
+    windows = [window for window in seen if not window.outside]  # a moment is not a step
     if not windows or loop.steps < 2:
         return None
     ops = int(np.median([window.ops for window in windows]))
@@ -80,8 +79,8 @@ def eager_cost(run: Run, loop: Loop) -> EagerCost | None:
         compiled=computing + compiled_dispatch(floor, ops),
         floor=floor,
         steps=loop.steps - 1,
-        tape=_tape(windows),
-        lines=tuple((_located(stack), count) for stack, count, _ in last.lines),
+        tape=next((located(window.tape) for window in windows if window.tape), ()),
+        lines=tuple((located(stack), count) for stack, count, _ in last.lines),
         top=last.top,
         random=next((window.random for window in windows if window.random), ""),
     )
@@ -98,17 +97,9 @@ def _computing(windows: Sequence[EagerOps], ops: int) -> float:
     return min(window.kernels for window in usual) + functions
 
 
-def _tape(windows: Sequence[EagerOps]) -> tuple[Location, ...]:
-    return next((_located(window.tape) for window in windows if window.tape), ())
-
-
 def compiled_dispatch(floor: float, ops: int) -> float:
     """What a compiled function needs for the same ops beside computing."""
     return floor * (_CALL + _NODE * ops)
-
-
-def _located(stack: Stack) -> tuple[Location, ...]:
-    return tuple(Location(*place) for place in stack)
 
 
 def _eager_share(run: Run, loop: Loop) -> float:
@@ -116,18 +107,18 @@ def _eager_share(run: Run, loop: Loop) -> float:
     total = loop.total or 1.0
     own = sum(loop.phase(phase) for phase in _OWN_PHASES) / total
     scope = Scope(run, loop.process)
-    counted = [(sample, scope.depth(sample)) for sample in run.samples_of(loop.process)]
-    inside = [(each, depth) for each, depth in counted if depth is not None and _counts(each)]
-    whole = sum(sample.in_steps for sample, _ in inside)
+    inside = [sample for sample in scope.samples if _counts(sample)]
+    whole = in_steps(inside)
     if whole < _FEW_SAMPLES:
         return own
-    lines = _library_lines(sample for sample, _ in inside)
-    library = 0
-    for sample, depth in inside:
-        is_library = sample.leaf != "python" and sample.stack[:1] in lines
-        is_run = sample.phase is Phase.RUN or is_library
-        library += sample.in_steps * (is_run and not scope.fetches(sample, depth))
-    return own * library / whole
+    lines = _library_lines(inside)
+    library = [sample for sample in inside if _is_run(sample, lines) and not scope.fetches(sample)]
+    return own * in_steps(library) / whole
+
+
+def _is_run(sample: Sample, library_lines: Collection[tuple[Location, ...]]) -> bool:
+    is_library = sample.leaf != "python" and sample.stack[:1] in library_lines
+    return sample.phase is Phase.RUN or is_library
 
 
 def _counts(sample: Sample) -> bool:

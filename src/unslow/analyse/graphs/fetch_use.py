@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from unslow.analyse.scopes import Sources
 from unslow.facts.sessions import Fetch
 from unslow.model import Location
+from unslow.syntax.nodes import inside, is_stored
+from unslow.syntax.tree import Tree
 
 
 class Use(enum.Enum):
@@ -60,18 +62,16 @@ def _is_call_of(value: ast.expr | None, name: str) -> bool:
 
 def _use_of_name(sources: Sources, where: Location, name: str, key: str | int | None) -> Use:
     """How often a name, or a key of it, is read in the function around a line."""
-    scope = sources.function(where) or sources.tree(where.file)
-    if scope is None:
-        return Use.ALWAYS
-    parents = {child: node for node in ast.walk(scope) for child in ast.iter_child_nodes(node)}
-    names = [node for node in ast.walk(scope) if isinstance(node, ast.Name) and node.id == name]
-    loads = [node for node in names if isinstance(node.ctx, ast.Load)]
-    reads = [node for node in loads if not _is_other_key(parents.get(node), key)]
+    tree = sources.tree(where.file)
+    scope = sources.function(where) or tree.tree
+    names = [node for node in inside(scope, ast.Name) if node.id == name]
+    loads = [node for node in names if not is_stored(node)]
+    reads = [node for node in loads if not _is_other_key(tree.parents.get(node), key)]
     if not reads:
         return Use.NEVER
     around = sources.around(where)
     loops = [node for node in around if isinstance(node, ast.For | ast.While)]
-    always = [read for read in reads if _is_in_every_turn(read, loops[-1:], parents, around)]
+    always = [read for read in reads if _is_in_every_turn(tree, read, loops[-1:], around)]
     return Use.ALWAYS if always else Use.SOMETIMES
 
 
@@ -83,18 +83,15 @@ def _is_other_key(node: ast.AST | None, key: str | int | None) -> bool:
 
 
 def _is_in_every_turn(
-    read: ast.AST,
-    loop: Sequence[ast.AST],
-    parents: dict[ast.AST, ast.AST],
-    around: Sequence[ast.AST],
+    tree: Tree, read: ast.AST, loop: Sequence[ast.AST], around: Sequence[ast.AST]
 ) -> bool:
     """Whether a name is read inside a loop and outside of any `if` of its own."""
-    node = read
-    while node in parents:
-        parent = parents[node]
+    child = read
+    for parent in tree.ancestors(read):
         if parent in loop:
             return True
-        if isinstance(parent, ast.If) and node is not parent.test and parent not in around:
+        is_branch = isinstance(parent, ast.If) and child is not parent.test
+        if is_branch and parent not in around:
             return False
-        node = parent
+        child = parent
     return False

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from unslow.analyse.graphs.unusual_calls import Call, profiles, unusual_calls
+from unslow.analyse.grouping import grouped
 from unslow.facts.functions import Trace, UnusualCall
 from unslow.facts.memory import Built
 from unslow.model import Loop, Phase, Run
@@ -64,12 +65,13 @@ def first_step(run: Run, loop: Loop) -> FirstStep | None:
     built = _built(run, loop, end)
     run_phase = float(row[Phase.RUN])
     prepared, compiling, waiting = _prepared(loop, calls, run_phase)
-    traced = sum(took for (_, tracing), took in built.items() if tracing)
+    traced = sum(one.took for one in built if one.tracing)
+    made = {what: sum(one.took for one in ones) for what, ones in grouped(built, _what).items()}
     parts = {
-        "device start": _of(built, "device"),
+        "device start": made.get("device", 0.0),
         "data start": float(row[Phase.INPUT]) + waiting,
-        "variable creation": _of(built, "variables"),
-        "optimizer slots": _of(built, "slots"),
+        "variable creation": made.get("variables", 0.0),
+        "optimizer slots": made.get("slots", 0.0),
         "trace": max(0.0, float(row[Phase.TRACE]) - traced),
         "graph optimisation and loading": prepared,
         "XLA compile": compiling,
@@ -85,8 +87,8 @@ def first_step(run: Run, loop: Loop) -> FirstStep | None:
 def _first_calls(run: Run, loop: Loop, end: float) -> tuple[Call, ...]:
     """First calls of functions in the first step."""
     calls = [call for call in unusual_calls(run) if call.fact.process == loop.process]
-    first = [call for call in calls if "first" in call.fact.why]
-    return tuple(call for call in first if loop.start < call.fact.time <= end + 1e-3)
+    in_step = [call for call in calls if loop.start < call.fact.time <= end + 1e-3]
+    return tuple(call for call in in_step if call.was("first"))
 
 
 def _prepared(loop: Loop, calls: Sequence[Call], run_phase: float) -> tuple[float, float, float]:
@@ -107,18 +109,14 @@ def _prepared(loop: Loop, calls: Sequence[Call], run_phase: float) -> tuple[floa
     return parts[0] * scale, parts[1] * scale, parts[2] * scale
 
 
-def _of(built: dict[tuple[str, bool], float], what: str) -> float:
-    return sum(took for (name, _), took in built.items() if name == what)
+def _what(built: Built) -> str:
+    return built.what
 
 
-def _built(run: Run, loop: Loop, end: float) -> dict[tuple[str, bool], float]:
-    """Seconds in which things were made during the first step: what, and whether inside a trace."""
-    found: dict[tuple[str, bool], float] = {}
-    for built in run.facts(Built, loop.process):
-        if loop.start <= built.time - built.ago <= end:
-            key = (built.what, built.tracing)
-            found[key] = found.get(key, 0.0) + built.took
-    return found
+def _built(run: Run, loop: Loop, end: float) -> list[Built]:
+    """What was made during the first step."""
+    made = run.facts(Built, loop.process)
+    return [built for built in made if loop.start <= built.time - built.ago <= end]
 
 
 def nodes_traced(run: Run, calls: Sequence[Call]) -> int:

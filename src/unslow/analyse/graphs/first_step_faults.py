@@ -15,10 +15,11 @@ from unslow.analyse.graphs.repeated_preparation import (
     recompiled_steps,
     usual_in_loop,
 )
-from unslow.analyse.graphs.unusual_calls import Call, innermost
+from unslow.analyse.graphs.unusual_calls import Call, number_of
+from unslow.analyse.places import innermost
 from unslow.analyse.scopes import Sources
 from unslow.facts.functions import Constants, Trace
-from unslow.facts.schema import Fact, Place
+from unslow.facts.schema import Fact
 from unslow.model import Location, Loop, Run
 
 READS = (*first_step.READS, *repeated_preparation.READS, Constants)
@@ -84,16 +85,10 @@ def _python_work(run: Run, loop: Loop, first: FirstStep) -> Fault | None:
     longest = max(traces, key=lambda trace: trace.took, default=None)
     title = f"tracing took {say.time(spent)} for {nodes:,} nodes: the Python code of the function "
     title += "did other work meanwhile"
-    where = _definition(run, longest.place) if longest is not None else None
+    where = None
+    if longest is not None:  # its code begins with its decorators
+        where = Sources(run.sources).definition(Location(*longest.place))
     return Fault(Kind.PYTHON, title, where, spent - _PER_NODE * nodes)
-
-
-def _definition(run: Run, place: Place) -> Location | None:
-    """The `def` of a traced function of the user's; its code begins with its decorators."""
-    function = Sources(run.sources).function(Location(*place))
-    if function is None or function.name != place.function:
-        return None
-    return Location(place.file, function.lineno, function.name)
 
 
 def _xla(run: Run, loop: Loop, first: FirstStep) -> Fault | None:
@@ -125,7 +120,7 @@ class _Again:
 def _compiled_again(run: Run, loop: Loop) -> _Again:
     count, seconds = 0, 0.0
     for calls in calls_for_shapes(run):
-        number = sum(call.weight for call in calls)
+        number = number_of(calls)
         if number < FEWEST_COMPILATIONS and loop.holds(calls[0].fact):
             count += number
             seconds += avoidable_seconds(calls, otherwise=usual_in_loop(run, calls)) or 0.0

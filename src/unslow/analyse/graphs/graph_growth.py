@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from unslow.analyse.grouping import grouped
+from unslow.analyse.host.machine import during, process_of
+from unslow.analyse.places import lines_in
+from unslow.analyse.sampled_time import in_steps, is_at
 from unslow.analyse.stats.growth import Law, fit_law
 from unslow.facts.schema import Place, Stack
 from unslow.facts.sessions import GraphGrew, RunSite
-from unslow.model import Loop, Phase, Run
+from unslow.model import Loop, Phase, Run, Sample
 
 # At one line. A judgement: fewer may be a graph built in stages, or a rare evaluation.
 _FEWEST_GROWTHS = 4
@@ -52,26 +56,23 @@ class GraphGrowth:
 
     def _creating(self, run: Run, loop: Loop) -> float:
         """Seconds in which the lines made their ops, by stack samples."""
-        mine = [one for one in run.samples if one.process == loop.process and one.training]
-        whole = sum(sample.in_steps for sample in mine)
-        lines = {(line.file, line.line) for line in self.lines}
-        making = 0
-        for sample in mine:
-            in_library = sample.phase is Phase.OTHER and sample.leaf != "python"
-            if in_library and sample.stack:
-                here = sample.stack[0]
-                making += sample.in_steps * ((here.file, here.line) in lines)
-        return run.trained * making / whole if whole else 0.0
+        mine = [sample for sample in run.samples_of(loop.process) if sample.training]
+        lines = lines_in(self.lines)
+        making = [sample for sample in mine if _in_library(sample) and is_at(sample, lines)]
+        whole = in_steps(mine)
+        return run.trained * in_steps(making) / whole if whole else 0.0
+
+
+def _in_library(sample: Sample) -> bool:
+    return sample.phase is Phase.OTHER and sample.leaf != "python"
 
 
 def graph_growths(run: Run, loop: Loop) -> Iterator[GraphGrowth]:
     """Each graph that still grew in the second half of a loop: by then, lazy parts are built."""
-    graphs: dict[int, list[GraphGrew]] = defaultdict(list)
-    for look in run.facts(GraphGrew, loop.process):
-        is_final_count = look.new == 0 and look.time >= loop.start
-        if loop.holds(look) or is_final_count:
-            graphs[look.graph].append(look)
-    for looks in graphs.values():
+    later = [look for look in run.facts(GraphGrew, loop.process) if look.time >= loop.start]
+    # The final count of a graph may come after the loop, and finds nothing new.
+    counts = [look for look in later if look.time <= loop.stop or not look.new]
+    for looks in grouped(counts, lambda look: look.graph).values():
         growth = _growth(looks)
         if growth is not None and growth.grown[-1].time > (loop.start + loop.stop) / 2:
             yield growth
@@ -79,12 +80,10 @@ def graph_growths(run: Run, loop: Loop) -> Iterator[GraphGrowth]:
 
 def memory_per_step(run: Run, loop: Loop) -> float:
     """Bytes by which the process grows in a step; 0 if it does not clearly grow."""
-    ticks = run.processes[loop.process].ticks
-    inside = (ticks.time >= loop.start) & (ticks.time <= loop.stop)
-    if "rss" not in ticks.columns or inside.sum() < _FEWEST_GROWTHS:
+    times, sizes = during(process_of(run, loop), loop, "rss")
+    if len(sizes) < _FEWEST_GROWTHS:
         return 0.0
-    steps = np.interp(ticks.time[inside], loop.end, loop.number)
-    rate = fit_law(steps, ticks.columns["rss"][inside]).rate
+    rate = fit_law(np.interp(times, loop.end, loop.number), sizes).rate
     return max(0.0, rate.value) if rate.low > 0 else 0.0
 
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from unslow.analyse.graphs.unusual_calls import calls_in
+from unslow.analyse.run.during import facts_during
 from unslow.analyse.stats.robust import spread
-from unslow.facts.functions import UnusualCall
 from unslow.facts.memory import Batch
 from unslow.model import Evidence, Loop, Phase, Run
 
@@ -52,10 +53,8 @@ class Churn:
     def advice(self) -> str:
         return (
             f"Pad the batches to a few lengths, so that {self.distinct} shapes become four or "
-            "eight: "
-            "`dataset.bucket_by_sequence_length(…, pad_to_bucket_boundary=True)`, or round the "
-            "length up to a "
-            "multiple (`tf.pad`) and mask what was added."
+            "eight: `dataset.bucket_by_sequence_length(…, pad_to_bucket_boundary=True)`, or round "
+            "the length up to a multiple (`tf.pad`) and mask what was added."
         )
 
 
@@ -64,12 +63,10 @@ def new_shapes(run: Run, loop: Loop) -> list[tuple[float, tuple[int, ...]]]:
 
     Of a compiled step, or of an eager model.
     """
-    calls = [call for call in run.facts(UnusualCall) if loop.holds(call) and call.shapes]
-    untraced = [call for call in calls if "shapes" in call.why and "traced" not in call.why]
-    found = [(call.time, _largest(call.shapes)) for call in untraced]
-    batches = [batch for batch in run.facts(Batch) if batch.shapes and loop.holds(batch)]
-    found += [(batch.time, _largest(batch.shapes)) for batch in batches]
-    return sorted(found, key=lambda seen: seen[0])
+    untraced = [call for call in calls_in(run, loop) if call.was("shapes", but_not="traced")]
+    seen = [*(call.fact for call in untraced), *facts_during(run, loop, Batch)]
+    found = [(fact.time, _largest(fact.shapes)) for fact in seen if fact.shapes]
+    return sorted(found, key=lambda moment: moment[0])
 
 
 def _largest(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import bisect
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from unslow.analyse.grouping import grouped
 from unslow.analyse.host.machine import process_of
-from unslow.analyse.host.untimed_lines import untimed_seconds_at
+from unslow.analyse.places import function_of, line_of
+from unslow.analyse.sampled_time import untimed_seconds_at
 from unslow.facts.memory import Compile, Model
 from unslow.facts.schema import Place, Stack
 from unslow.model import Loop, Phase, Run
@@ -40,8 +42,8 @@ class Remade:
     @property
     def line_in_loop(self) -> Place:
         """The line in the function that also trains the model: a factory may make it elsewhere."""
-        training = {(frame.file, frame.function) for frame in self.loop.stack}
-        near = (place for place in self.stack if (place.file, place.function) in training)
+        training = set(map(function_of, self.loop.stack))
+        near = (place for place in self.stack if function_of(place) in training)
         return next(near, self.stack[0])
 
 
@@ -54,11 +56,8 @@ def remade_model(run: Run, loop: Loop) -> Remade | None:
 
 def _models(run: Run, loop: Loop) -> Iterator[Remade]:
     """Models of equal weights that one line makes."""
-    by_line: dict[tuple[str, int], list[Model]] = defaultdict(list)
-    for model in run.facts(Model, loop.process):
-        if model.stack:
-            by_line[model.stack[0][:2]].append(model)
-    for models in by_line.values():
+    made = [model for model in run.facts(Model, loop.process) if model.stack]
+    for models in grouped(made, lambda model: line_of(model.stack[0])).values():
         alike = _alike(_outermost(models))
         first = {model.weights: model for model in reversed(alike)}
         again = [model for model in alike if model is not first[model.weights]]
@@ -68,10 +67,7 @@ def _models(run: Run, loop: Loop) -> Iterator[Remade]:
 
 def _outermost(models: Iterable[Model]) -> list[Model]:
     """One per step: a Sequential makes a functional model inside of itself, at the same line."""
-    kept: dict[int, Model] = {}
-    for model in models:
-        kept.setdefault(model.step, model)
-    return list(kept.values())
+    return [made[0] for made in grouped(models, lambda model: model.step).values()]
 
 
 def _alike(models: Sequence[Model]) -> list[Model]:
@@ -82,11 +78,8 @@ def _alike(models: Sequence[Model]) -> list[Model]:
 
 def _compiles(run: Run, loop: Loop) -> Iterator[Remade]:
     """compile() calls for one and the same model at one line."""
-    by_model: dict[tuple[Place, int], list[Compile]] = defaultdict(list)
-    for call in run.facts(Compile, loop.process):
-        if call.stack and call.model:
-            by_model[call.stack[0], call.model].append(call)
-    for calls in by_model.values():
+    made = [call for call in run.facts(Compile, loop.process) if call.stack and call.model]
+    for calls in grouped(made, lambda call: (call.stack[0], call.model)).values():
         yield Remade(loop, calls, _traced_after(loop, [call.time for call in calls[1:]]))
 
 

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import ast
 import math
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from unslow.analyse.grouping import grouped
+from unslow.analyse.places import line_of
 from unslow.analyse.run.thinned import weighted
+from unslow.analyse.sampled_time import in_steps, passes
 from unslow.analyse.scopes import Sources
+from unslow.analyse.stats.robust import median_of
 from unslow.facts.functions import Trace
 from unslow.facts.keras import Fit
 from unslow.model import Location, Loop, Phase, Run
-from unslow.syntax.nodes import argument, method_of
+from unslow.syntax.nodes import argument, inside, lines_of, method_of
 from unslow.syntax.uses import bound_in
 
 if TYPE_CHECKING:
@@ -74,28 +77,26 @@ def refits(run: Run) -> Iterable[Refit]:
 
 
 def _repeated(run: Run) -> Iterable[tuple[Refit, Calls]]:
-    begins: dict[tuple[int, Location], dict[int, list[tuple[Fit, int]]]] = {}
-    for fit, weight in weighted(run.facts(Fit)):
-        if fit.stack:
-            models = begins.setdefault((fit.process, Location(*fit.stack[0])), defaultdict(list))
-            models[fit.model].append((fit, weight))
-    for (process, place), models in begins.items():
+    fits = [(fit, weight) for fit, weight in weighted(run.facts(Fit)) if fit.stack]
+    by_line = grouped(fits, lambda call: (call[0].process, Location(*call[0].stack[0])))
+    for (process, place), calls in by_line.items():
         loop = next((loop for loop in run.loops_of(process) if _is_fit(loop, place)), None)
-        often = [calls for calls in models.values() if len(calls) >= _FEWEST_CALLS]
+        models = grouped(calls, lambda call: call[0].model).values()
+        often = [calls for calls in models if len(calls) >= _FEWEST_CALLS]
         if loop is not None and often:
-            yield _refit(run, loop, place, often), [call for calls in often for call in calls]
+            yield _refit(run, loop, place, often), list(chain.from_iterable(often))
 
 
 def _is_epoch(run: Run, place: Location, calls: Calls) -> bool:
     """Whether each call is one epoch of the same training, which `epochs=` could ask for."""
-    loops = Sources(run.sources).loops(place)
-    tree = Sources(run.sources).tree(place.file)
-    if not loops or tree is None or not _is_piece(run, place, calls):
+    sources = Sources(run.sources)
+    loops = sources.loops(place)
+    if not loops or not _is_piece(run, place, calls):
         return False
-    asked = [node for node in ast.walk(tree) if _is_call(node, "fit", place.line)]
-    data = [argument(call, "x", 0) for call in asked if isinstance(call, ast.Call)]
+    fits = [call for call in sources.tree(place.file).every(ast.Call) if method_of(call) == "fit"]
+    data = [argument(call, "x", 0) for call in fits if place.line in lines_of(call)]
     changed = bound_in(loops[-1])
-    return bool(data) and not any(part is None or _varies(part, changed) for part in data)
+    return bool(data) and not any(_varies(part, changed) for part in data)
 
 
 def _is_piece(run: Run, place: Location, calls: Calls) -> bool:
@@ -103,20 +104,14 @@ def _is_piece(run: Run, place: Location, calls: Calls) -> bool:
     if any(fit.epochs != 1 for fit, _ in calls):
         return False
     around = Sources(run.sources).loops(place)[-1:]
-    return not any(method_of(node) in _PUT_BACK for loop in around for node in ast.walk(loop))
+    return not any(method_of(call) in _PUT_BACK for call in inside(around, ast.Call))
 
 
-def _is_call(node: ast.AST, method: str, line: int) -> bool:
-    if method_of(node) != method or not isinstance(node, ast.Call):
-        return False
-    return node.lineno <= line <= (node.end_lineno or line)
-
-
-def _varies(data: ast.expr, changed: Collection[str]) -> bool:
-    """Whether an expression may give other data in each turn of a loop."""
-    nodes = list(ast.walk(data))
-    names = {node.id for node in nodes if isinstance(node, ast.Name)}
-    return bool(names & set(changed)) or any(isinstance(node, ast.Call) for node in nodes)
+def _varies(data: ast.expr | None, changed: Collection[str]) -> bool:
+    """Whether an argument is missing, or may give other data in each turn of a loop."""
+    if data is None or any(inside(data, ast.Call)):
+        return True
+    return any(name.id in changed for name in inside(data, ast.Name))
 
 
 def amid_fit(run: Run, loop: Loop) -> Ints:
@@ -132,22 +127,20 @@ def _rows(loop: Loop, calls: Calls) -> tuple[Ints, Ints]:
     there.
     """
     begun = np.unique(np.searchsorted(loop.end, [event.time for event, _ in calls]))
-    all_seen = next(
-        (event.time for (event, _), (_, weight) in pairwise(calls) if weight > 1), math.inf
-    )
+    before_gaps = [event.time for (event, _), (_, weight) in pairwise(calls) if weight > 1]
+    all_seen = next(iter(before_gaps), math.inf)
     others = np.setdiff1d(np.arange(1, np.searchsorted(loop.end, all_seen)), begun)
     return begun[(begun > 0) & (begun < len(loop.end))], others
 
 
 def _is_fit(loop: Loop, place: Location) -> bool:
-    where = loop.location
-    return loop.style == "keras" and (where.file, where.line) == (place.file, place.line)
+    return loop.style == "keras" and line_of(loop.location) == line_of(place)
 
 
 def _refit(run: Run, loop: Loop, place: Location, models: Sequence[Calls]) -> Refit:
     """The first call of each model would be needed anyway."""
-    calls = [call for each in models for call in each]
-    repeated = [call for each in models for call in each[1:]]
+    calls = list(chain.from_iterable(models))
+    repeated = list(chain.from_iterable(each[1:] for each in models))
     first, _ = _rows(loop, repeated)
     number = sum(weight for _, weight in calls)
     traces = _keras_traces(run, loop.process, after=repeated[0][0].time)
@@ -172,12 +165,11 @@ def _extra(run: Run, loop: Loop, place: Location, first: Ints) -> float:
     outside = _outside(run, loop, place)
     apart = loop.phases[:, _NOT_OF_FIT].sum(axis=1) + loop.phases[:, Phase.OTHER] * outside
     around = loop.seconds - apart
-    rest = amid_fit(run, loop)
-    usual = float(np.median(around[rest])) if len(rest) else 0.0
+    usual = median_of(around[amid_fit(run, loop)])
     # Every call traces the same for its input: what one traces beyond that is another's, such as
     # evaluate().
     traced = loop.phases[first, Phase.TRACE]
-    beyond = np.maximum(0.0, traced - np.median(traced)) if len(first) else traced
+    beyond = np.maximum(0.0, traced - median_of(traced))
     return float(np.maximum(0.0, around[first] - beyond - usual).sum())
 
 
@@ -189,10 +181,8 @@ def _keras_traces(run: Run, process: int, after: float) -> list[tuple[Trace, int
 
 def _outside(run: Run, loop: Loop, place: Location) -> float:
     """The share of the Python between calls that is not below the call of fit()."""
-    total = below = 0
-    for sample in run.samples_of(loop.process):
-        if sample.training and sample.phase is Phase.OTHER:
-            lines = [(frame.file, frame.line) for frame in sample.stack]
-            total += sample.in_steps
-            below += sample.in_steps * ((place.file, place.line) in lines)
-    return 1 - below / total if total else 0.0
+    samples = [sample for sample in run.samples_of(loop.process) if sample.training]
+    between = [sample for sample in samples if sample.phase is Phase.OTHER]
+    below = [sample for sample in between if passes(sample, place.file, (place.line,))]
+    total = in_steps(between)
+    return 1 - in_steps(below) / total if total else 0.0

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -13,13 +13,18 @@ import numpy as np
 
 from unslow.analyse.graphs.unusual_calls import (
     Call,
+    calls_in,
     in_training,
+    number_of,
     prepared_share,
     profiles,
     unusual_calls,
 )
+from unslow.analyse.grouping import grouped
 from unslow.analyse.input import waits
 from unslow.analyse.input.pipeline import pipelines
+from unslow.analyse.places import lines_in, places_of
+from unslow.analyse.stats.robust import median_of
 from unslow.facts.data import IteratorMade
 from unslow.facts.functions import Trace
 from unslow.model import Loop, Phase, Run
@@ -44,8 +49,12 @@ _UNEXPLAINED = frozenset(("long", "early"))
 
 def usual_seconds(calls: Sequence[Call]) -> float:
     """What the same calls take without preparing; 0 where there was none to compare with."""
-    known = [call.fact.usual for call in calls if call.fact.usual > 0]
+    known = _known_usual(calls)
     return median(known) if known else 0.0
+
+
+def _known_usual(calls: Sequence[Call]) -> list[float]:
+    return [call.fact.usual for call in calls if call.fact.usual > 0]
 
 
 def avoidable_seconds(calls: Sequence[Call], otherwise: float = 0.0) -> float | None:
@@ -70,28 +79,24 @@ def _preparing(call: Call, share: float) -> float:
 
 def calls_for_shapes(run: Run) -> list[list[Call]]:
     """Calls in the training that XLA compiled for new shapes, by function; first calls left out."""
-    by_function: dict[tuple[int, int], list[Call]] = defaultdict(list)
-    for call in unusual_calls(run):
-        is_new = "shapes" in call.fact.why and "first" not in call.fact.why
-        if call.fact.jit and is_new and in_training(run, call):
-            by_function[call.fact.process, call.fact.function].append(call)
+    calls = [call for call in unusual_calls(run) if call.was("shapes", but_not="first")]
+    compiled = [call for call in calls if call.fact.jit and in_training(run, call)]
+    by_function = grouped(compiled, lambda call: (call.fact.process, call.fact.function))
     return list(by_function.values())
 
 
 def usual_in_loop(run: Run, calls: Sequence[Call]) -> float:
     """What TensorFlow runs in a usual step of the loop of some calls; 0 where none is left."""
-    holds = [loop for loop in run.loops if any(loop.holds(call.fact) for call in calls)]
-    if not holds or holds[0].count.max() > 1:
+    loops = [loop for loop in run.loops if any(loop.holds(call.fact) for call in calls)]
+    # Calls that were not written lie between those that were, and no row of theirs is usual.
+    if not loops or loops[0].count.max() > 1 or number_of(calls) > len(calls):
         return 0.0
-    loop = holds[0]
+    loop = loops[0]
     others = np.ones(len(loop.end), dtype=bool)
     rows = np.searchsorted(loop.end, [call.fact.time for call in calls])
     others[np.minimum(rows, len(others) - 1)] = False
     others[0] = False
-    # Calls that were not written lie between those that were, and no row of theirs is usual.
-    if any(call.weight > 1 for call in calls) or not others.any():
-        return 0.0
-    return float(np.median(loop.phases[others, Phase.RUN]))
+    return median_of(loop.phases[others, Phase.RUN])
 
 
 @dataclass(frozen=True)
@@ -113,13 +118,12 @@ def recompiled_steps(run: Run, loop: Loop) -> Recompiled | None:
     """
     if not _has_open_shapes(run, loop):
         return None
-    first = _first_compilation(run, loop)
+    compiling, beside = _first_compilation(run, loop)
     took, weights, usual = _untraced(run, loop)
-    if first is not None:
-        usual = min(usual, first[1]) if usual else first[1]
+    if compiling:
+        usual = min(usual or beside, beside)
     if usual <= 0:
         return None
-    compiling = first[0] if first is not None else 0.0
     least = max(_LONG_TIMES * usual, _LONG_SECONDS, _OF_FIRST * compiling)
     is_long = took > least
     if not is_long.any():
@@ -133,10 +137,10 @@ def recompiled_steps(run: Run, loop: Loop) -> Recompiled | None:
 
 def _has_open_shapes(run: Run, loop: Loop) -> bool:
     """Whether a graph for XLA, inside of a step of the loop, leaves a dimension open."""
-    lines = {(place.file, place.line) for place in (loop.location, loop.update, *loop.stack)}
+    lines = lines_in(places_of(loop))
     inner = [trace for trace in run.facts(Trace, loop.process) if trace.jit and trace.depth > 0]
-    mine = [trace for trace in inner if lines.intersection(place[:2] for place in trace.stack)]
-    return any(_is_open(kind) for trace in mine for kind in trace.args.values())
+    mine = [trace for trace in inner if lines & lines_in(trace.stack)]
+    return any(map(_is_open, chain.from_iterable(trace.args.values() for trace in mine)))
 
 
 def _is_open(kind: str) -> bool:
@@ -145,13 +149,15 @@ def _is_open(kind: str) -> bool:
     return "?" in dimensions[1:]
 
 
-def _first_compilation(run: Run, loop: Loop) -> tuple[float, float] | None:
-    """Seconds of the longest compilation in a first call of the loop, and of its run beside it."""
-    firsts = [call for call in unusual_calls(run) if "first" in call.fact.why]
-    seen = profiles([call for call in firsts if loop.holds(call.fact)])
-    longest = max(seen, key=lambda profile: profile.compile, default=None)
+def _first_compilation(run: Run, loop: Loop) -> tuple[float, float]:
+    """Seconds of the longest compilation in a first call of the loop, and of its run beside it.
+
+    Both are 0 where no window saw it.
+    """
+    firsts = [call for call in calls_in(run, loop) if call.was("first")]
+    longest = max(profiles(firsts), key=lambda profile: profile.compile, default=None)
     if longest is None or not longest.compile:
-        return None
+        return 0.0, 0.0
     return longest.compile, longest.run + longest.data
 
 
@@ -161,15 +167,13 @@ def _untraced(run: Run, loop: Loop) -> tuple[Floats, Floats, float]:
     Where rows were merged, the calls that were written tell of them.
     """
     if loop.count.max() > 1:
-        calls = [call for call in unusual_calls(run) if loop.holds(call.fact)]
-        calls = [call for call in calls if _UNEXPLAINED.issuperset(call.fact.why)]
+        calls = [call for call in calls_in(run, loop) if _UNEXPLAINED.issuperset(call.fact.why)]
         took = np.array([call.fact.took for call in calls])
         weights = np.array([float(call.weight) for call in calls])
-        return took, weights, min((c.fact.usual for c in calls if c.fact.usual > 0), default=0.0)
+        return took, weights, min(_known_usual(calls), default=0.0)
     running = loop.phases[:, Phase.RUN]
-    usual = float(np.median(running[1:])) if len(running) > 1 else 0.0
     kept = running[_without_starts(run, loop)]
-    return kept, np.ones(len(kept)), usual
+    return kept, np.ones(len(kept)), median_of(running[1:])
 
 
 def _without_starts(run: Run, loop: Loop) -> npt.NDArray[np.bool_]:
@@ -187,8 +191,7 @@ def _waiting(run: Run, loop: Loop) -> float:
 
     That the first pass waits for a cache to fill is no fault of the input, but looks the same here.
     """
-    inside = [one for one in pipelines(run) if one.process == loop.process and not one.in_python]
-    feeding = [one for one in inside if one.span[0] < loop.stop and one.span[1] > loop.start]
+    feeding = [one for one in pipelines(run) if one.is_seen_in(loop) and not one.in_python]
     measured = [one.wait * one.over for one in feeding if not one.evaluates and one.over]
     known = sum(seconds for seconds in measured if math.isfinite(seconds))
     return max(known, waits.hidden_in_runs(run).get(loop, 0.0))

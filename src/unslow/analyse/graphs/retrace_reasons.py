@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from unslow.analyse.graphs.traces import Change, OutermostTrace, in_training, nearest_changes
-from unslow.model import Location, Run
+from unslow.analyse.grouping import grouped
+from unslow.model import Run
 
 # This many traces may be due to one argument before it is a problem: two modes, a last partial
 # batch, the same again for the validation data. A changing float is a problem sooner, since no
@@ -18,6 +19,8 @@ _ALLOWED_ELSE = 3
 _STRUCTURE = ("string", "flag", "none")  # what decides which graph is made
 _HANDFUL = 8  # graphs for as many shapes, all made early: buckets of lengths
 _EARLY = 1 / 3  # of the steps
+_ANOTHER_OBJECT = Change("self", "self", "object", "one object", "another")
+_ANOTHER_PIPELINE = Change("", "", "pipeline", "", "")
 
 
 @dataclass(frozen=True)
@@ -37,26 +40,18 @@ class Blamed:
 
 def blamed(run: Run, found: Iterable[OutermostTrace]) -> Iterable[Blamed]:
     """Every function that was traced more often than it should be, with what is to blame."""
-    functions: dict[int, list[OutermostTrace]] = defaultdict(list)
-    methods: dict[tuple[Location, str], list[OutermostTrace]] = defaultdict(list)
-    pipelines: dict[tuple[Location | None, str], list[OutermostTrace]] = defaultdict(list)
-    for trace in found:
-        if trace.fact.way == "method":
-            methods[trace.place, trace.fact.weights].append(trace)
-        if trace.fact.way == "data":
-            pipelines[trace.caller, trace.fact.name].append(trace)
-        elif trace.fact.function:
-            functions[trace.fact.function].append(trace)
-    for traces in functions.values():
+    found = list(found)
+    called = [trace for trace in found if trace.fact.way != "data" and trace.fact.function]
+    for traces in grouped(called, lambda trace: trace.fact.function).values():
         answer = _argument(run, traces)
         if answer is not None:
             yield answer
-    for traces in methods.values():
-        yield from _recreated(
-            run, traces, Change("self", "self", "object", "one object", "another")
-        )
-    for traces in pipelines.values():
-        yield from _recreated(run, traces, Change("", "", "pipeline", "", ""))
+    methods = [trace for trace in found if trace.fact.way == "method"]
+    for traces in grouped(methods, lambda trace: (trace.place, trace.fact.weights)).values():
+        yield from _recreated(run, traces, _ANOTHER_OBJECT)
+    mapped = [trace for trace in found if trace.fact.way == "data"]
+    for traces in grouped(mapped, lambda trace: (trace.caller, trace.fact.name)).values():
+        yield from _recreated(run, traces, _ANOTHER_PIPELINE)
 
 
 def _argument(run: Run, found: Sequence[OutermostTrace]) -> Blamed | None:

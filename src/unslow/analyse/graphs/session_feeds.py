@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import enum
-from collections import defaultdict
 from dataclasses import dataclass
 from statistics import median
 
 from unslow.analyse import wording as say
 from unslow.analyse.graphs.session_steps import inspected_steps
-from unslow.facts.schema import Place
+from unslow.analyse.grouping import grouped
+from unslow.analyse.run.during import facts_during
 from unslow.facts.sessions import Feed
 from unslow.model import Location, Loop, Run
 
@@ -56,10 +56,8 @@ class FedValue:
 
 def fed_values(run: Run, loop: Loop) -> list[FedValue]:
     inspected = len(inspected_steps(run, loop))
-    groups: dict[tuple[Place, str], list[Feed]] = defaultdict(list)
-    for feed in run.facts(Feed):
-        if loop.holds(feed) and feed.stack:
-            groups[feed.stack[0], feed.name].append(feed)
+    fed = [feed for feed in facts_during(run, loop, Feed) if feed.stack]
+    by_placeholder = grouped(fed, lambda feed: (feed.stack[0], feed.name))
     return [
         FedValue(
             location=say.place(run, feeds[-1].stack[0]),
@@ -70,5 +68,5 @@ def fed_values(run: Run, loop: Loop) -> list[FedValue]:
             copy=median(feed.copy for feed in feeds),
             per_step=len(feeds) / inspected,
         )
-        for feeds in groups.values()
+        for feeds in by_placeholder.values()
     ]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass
 from statistics import median
 
-import numpy as np
-
+from unslow.analyse.grouping import grouped
+from unslow.analyse.places import innermost
 from unslow.analyse.run.thinned import weighted
+from unslow.analyse.stats.robust import median_of
 from unslow.facts.sessions import Reopened, Restarted
 from unslow.model import Location, Loop, Phase, Run
 
@@ -23,24 +23,25 @@ class PipelineRestarts:
     seconds: float
 
 
-def reopened_sessions(run: Run) -> dict[Location, list[tuple[Reopened, int]]]:
-    """First runs in new sessions during training, by the line that opened them, with weights."""
-    found: dict[Location, list[tuple[Reopened, int]]] = defaultdict(list)
-    for first_run, weight in weighted(run.facts(Reopened)):
-        if first_run.stack and run.loop_of(first_run) is not None:
-            found[Location(*first_run.stack[0])].append((first_run, weight))
-    return found
+Reopenings = list[tuple[Reopened, int]]  # with the number that each stands for
+
+
+def reopened_sessions(run: Run) -> dict[Location, Reopenings]:
+    """First runs in new sessions during training, by the line that opened them."""
+    first_runs = [(one, weight) for one, weight in weighted(run.facts(Reopened)) if one.stack]
+    training = [(one, weight) for one, weight in first_runs if run.loop_of(one) is not None]
+    return grouped(training, lambda pair: Location(*pair[0].stack[0]))
 
 
 def pipeline_restarts(run: Run, loop: Loop) -> dict[Location, PipelineRestarts]:
     """By line that runs the initializer of an iterator in a session while the loop trains."""
-    places: dict[Location, list[tuple[Restarted, int]]] = defaultdict(list)
-    for restart, weight in weighted(run.facts(Restarted)):
-        if restart.stack and loop.holds(restart):
-            places[Location(*restart.stack[0])].append((restart, weight))
-    usual = float(np.median(loop.phases[:, Phase.RUN])) if places else 0.0
+    seen = [(one, weight) for one, weight in weighted(run.facts(Restarted)) if loop.holds(one)]
+    by_line = grouped(seen, lambda pair: innermost(pair[0].stack))
+    usual = median_of(loop.phases[:, Phase.RUN])
     found = {}
-    for where, restarts in places.items():
+    for where, restarts in by_line.items():
+        if where is None:
+            continue
         count = sum(weight for _, weight in restarts)
         seconds = sum(max(0.0, restart.took - usual) * weight for restart, weight in restarts)
         start = median(restart.start for restart, _ in restarts)

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from statistics import median
 
+import numpy as np
+
 from unslow.analyse import wording as say
+from unslow.analyse.grouping import grouped
+from unslow.analyse.places import Line
+from unslow.analyse.run.during import facts_during
 from unslow.cause import CannotJudge
 from unslow.facts.schema import Place
 from unslow.facts.sessions import InspectedRun
 from unslow.model import Location, Loop, Phase, Run
+from unslow.syntax.nodes import inside, lines_of
+from unslow.syntax.tree import tree_of
 
 _INSPECTIONS = 2  # steps that must agree
 _SHORT = 20  # steps of a loop that may end before it was inspected
 _NOWHERE = Place("", 0)
-
-Line = tuple[str, int]  # file and line
 
 
 @dataclass(frozen=True)
@@ -66,11 +71,8 @@ class Site:
 
 def inspected_steps(run: Run, loop: Loop) -> list[list[InspectedRun]]:
     """The runs of each step that was inspected, in order."""
-    found: dict[int, list[InspectedRun]] = defaultdict(list)
-    for ran in run.facts(InspectedRun):
-        if loop.holds(ran):
-            found[ran.cycle].append(ran)
-    return [found[cycle] for cycle in sorted(found)]
+    by_step = grouped(facts_during(run, loop, InspectedRun), lambda ran: ran.cycle)
+    return [by_step[cycle] for cycle in sorted(by_step)]
 
 
 def inspected_loops(run: Run) -> Iterator[Loop]:
@@ -87,10 +89,8 @@ def inspected_loops(run: Run) -> Iterator[Loop]:
 def sites(run: Run, loop: Loop) -> list[Site]:
     """The lines that run the session in this loop, in the order of the step."""
     steps = inspected_steps(run, loop)
-    everything = [ran for step in steps for ran in step]
-    by_line: dict[tuple[Line, bool], list[InspectedRun]] = defaultdict(list)
-    for ran in everything:
-        by_line[_line(ran), ran.updates].append(ran)
+    everything = list(chain.from_iterable(steps))
+    by_line = grouped(everything, lambda ran: (_line(ran), ran.updates))
     whole = sum(ran.took for ran in everything) or 1.0
     return [_site(run, runs, everything, whole / len(steps)) for runs in by_line.values()]
 
@@ -107,7 +107,7 @@ def _site(
     run: Run, runs: Sequence[InspectedRun], everything: Sequence[InspectedRun], step: float
 ) -> Site:
     """`step` is the seconds of all runs of a step."""
-    fetches = [name for ran in runs for name in ran.fetches]
+    fetches = chain.from_iterable(ran.fetches for ran in runs)
     steps = len({ran.cycle for ran in everything})
     updates = {ran.update[0][:2] for ran in runs if ran.update}
     return Site(
@@ -143,27 +143,17 @@ def _own(ran: InspectedRun) -> float:
 
 def run_seconds(loop: Loop) -> float:
     """What all runs of the loop take: the median seconds per step, times the steps."""
-    rows = sorted(float(row[Phase.RUN]) for row in loop.phases[1:])
-    return rows[len(rows) // 2] * loop.steps if rows else 0.0
+    seconds = np.sort(loop.phases[1:, Phase.RUN])
+    return float(seconds[len(seconds) // 2]) * loop.steps if len(seconds) else 0.0
 
 
 def fetched(sources: Mapping[str, str], where: Location) -> str:
     """What a line fetches, as the user wrote it; nothing if that is unknown."""
-    try:
-        tree = ast.parse(sources.get(where.file, ""))
-    except (SyntaxError, ValueError):
-        return ""
-    for method, call in _method_calls(tree, where.line):
-        if method.attr == "run" and call.args:
-            return ast.unparse(call.args[0])
-        if method.attr == "eval":
-            return ast.unparse(method.value)
+    calls = inside(tree_of(sources.get(where.file, "")).tree, ast.Call)
+    for call in (call for call in calls if where.line in lines_of(call)):
+        match call:
+            case ast.Call(func=ast.Attribute(attr="run"), args=[fetches, *_]):
+                return ast.unparse(fetches)
+            case ast.Call(func=ast.Attribute(value=fetches, attr="eval")):
+                return ast.unparse(fetches)
     return ""
-
-
-def _method_calls(tree: ast.AST, line: int) -> Iterable[tuple[ast.Attribute, ast.Call]]:
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    for call in calls:
-        here = call.lineno <= line <= (call.end_lineno or call.lineno)
-        if here and isinstance(call.func, ast.Attribute):
-            yield call.func, call

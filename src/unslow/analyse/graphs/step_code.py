@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from unslow.analyse.graphs.eager_cost import EagerCost
+from unslow.analyse.places import function_of
 from unslow.analyse.scopes import Sources
 from unslow.model import Location, Loop, Run
 
@@ -23,10 +24,8 @@ class StepCode:
         return any(self._holds_frame(frame) for frame in stack)
 
     def _holds_frame(self, frame: Location) -> bool:
-        if self.function:
-            return _same_function(frame, self.location)
         is_between = self.location.line <= frame.line <= self.last_line
-        return is_between and _same_function(frame, self.location)
+        return _same_function(frame, self.location) and (bool(self.function) or is_between)
 
     def share(self, cost: EagerCost) -> float:
         """The share of a step's ops that this code runs, rather than what else is in the loop."""
@@ -42,7 +41,7 @@ def step_code(run: Run, loop: Loop, cost: EagerCost) -> StepCode:
     below = frames[: frames.index(in_loop[0])] if in_loop else frames[:-1]
     for frame in below:
         if not cost.tape or any(_same_function(frame, other) for other in cost.tape):
-            return StepCode(_definition(run, frame), frame.function)
+            return StepCode(Sources(run.sources).definition(frame) or frame, frame.function)
     begins = _first_line(loop, cost)
     return StepCode(begins, "", max(frame.line for frame in (*in_loop, begins)))
 
@@ -56,12 +55,4 @@ def _first_line(loop: Loop, cost: EagerCost) -> Location:
 
 
 def _same_function(frame: Location, other: Location) -> bool:
-    return (frame.file, frame.function) == (other.file, other.function)
-
-
-def _definition(run: Run, frame: Location) -> Location:
-    """The `def` line of a frame's function; the frame's own line if the source is unknown."""
-    function = Sources(run.sources).function(frame)
-    if function is None or function.name != frame.function:
-        return frame
-    return Location(frame.file, function.lineno, frame.function)
+    return function_of(frame) == function_of(other)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from unslow.analyse.graphs.unusual_calls import innermost
+from unslow.analyse.grouping import grouped
+from unslow.analyse.places import innermost
 from unslow.analyse.run.thinned import weighted
 from unslow.facts.functions import FirstRun, FunctionTotals, Trace, UnusualCall
 from unslow.facts.schema import Fact
@@ -55,12 +55,10 @@ def traces(run: Run) -> list[OutermostTrace]:
     """Every outermost trace that was written, in time order, with its call."""
     outermost = [trace for trace in run.facts(Trace) if trace.depth == 0]
     first_runs, calls = _by_function(run.facts(FirstRun)), _by_function(run.facts(UnusualCall))
-    same_function: dict[tuple[int, int], list[Trace]] = defaultdict(list)
-    for trace in outermost:
-        same_function[trace.process, trace.function].append(trace)
+    same_function = grouped(outermost, _function)
     found = []
     for trace, weight in weighted(outermost):
-        key = (trace.process, trace.function)
+        key = _function(trace)
         first_run = _around(trace, first_runs.get(key, ()))
         call = _around(trace, calls.get(key, ()))
         profile = call.profile if isinstance(call, UnusualCall) else None
@@ -91,11 +89,11 @@ def _own_part(call: TracedCall, trace: Trace, of_function: Sequence[Trace]) -> f
 
 def _by_function(calls: Iterable[TracedCall]) -> dict[tuple[int, int], list[TracedCall]]:
     """Calls that traced, by the function that was called."""
-    found: dict[tuple[int, int], list[TracedCall]] = defaultdict(list)
-    for call in calls:
-        if call.function and call.traced:
-            found[call.process, call.function].append(call)
-    return found
+    return grouped((call for call in calls if call.function and call.traced), _function)
+
+
+def _function(seen: Trace | TracedCall) -> tuple[int, int]:
+    return seen.process, seen.function
 
 
 def _around(trace: Trace, calls: Sequence[TracedCall]) -> TracedCall | None:

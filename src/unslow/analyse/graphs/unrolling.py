@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from unslow.analyse import wording as say
 from unslow.analyse.graphs.traces import usual_calls
 from unslow.analyse.graphs.unusual_calls import Call, unusual_calls
+from unslow.analyse.grouping import grouped
 from unslow.facts.functions import FirstRun, FunctionTotals, Unrolled, UnusualCall
-from unslow.facts.schema import Place
 from unslow.model import Location, Loop, Run
 
 READS = (Unrolled, UnusualCall, FirstRun, FunctionTotals)
@@ -59,14 +58,13 @@ class UnrolledLoop:
 
 def unrolled_loops(run: Run) -> Iterator[UnrolledLoop]:
     calls = unusual_calls(run)
-    by_place: dict[Place, list[tuple[Unrolled, Call]]] = defaultdict(list)
-    for fact in filter(_is_loop, run.facts(Unrolled)):
-        around = _call_around(fact, calls)
+    facts = list(filter(_is_loop, run.facts(Unrolled)))
+    for fact in facts:
         if fact.session:
             yield from _in_session(run, fact)
-        elif around is not None:
-            by_place[fact.place].append((fact, around))
-    for found in by_place.values():
+    traced = [(fact, _call_around(fact, calls)) for fact in facts if not fact.session]
+    called = [(fact, call) for fact, call in traced if call is not None]
+    for found in grouped(called, lambda pair: pair[0].place).values():
         yield from _in_function(run, found)
 
 
@@ -99,9 +97,8 @@ def _in_function(run: Run, found: Sequence[tuple[Unrolled, Call]]) -> Iterator[U
 
 def _call_around(fact: Unrolled, calls: Sequence[Call]) -> Call | None:
     """The call of a compiled function that a trace was part of: the next to end that traced."""
-    mine = [call for call in calls if call.fact.process == fact.process]
-    after = (call for call in mine if call.fact.time >= fact.time)
-    return next((call for call in after if "traced" in call.fact.why), None)
+    mine = [call for call in calls if call.fact.process == fact.process and call.was("traced")]
+    return next((call for call in mine if call.fact.time >= fact.time), None)
 
 
 def _loop_of(run: Run, call: Call) -> Loop | None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from unslow.analyse.grouping import grouped
+from unslow.analyse.places import innermost
 from unslow.analyse.run.thinned import weighted
 from unslow.facts.functions import CallProfile, UnusualCall
-from unslow.facts.schema import Stack
-from unslow.model import Location, Run
+from unslow.model import Location, Loop, Run
 
 FEW_RESETS = 3  # in the training: one that happens less often may have been meant
 
@@ -30,22 +30,33 @@ class Call:
     def reset(self) -> Location | None:
         return Location(*self.fact.place) if self.fact.place is not None else None
 
+    def was(self, reason: str, but_not: str = "") -> bool:
+        """Whether a reason for its being unusual is known, and another one is not."""
+        return reason in self.fact.why and but_not not in self.fact.why
+
 
 def unusual_calls(run: Run) -> list[Call]:
     return [Call(call, weight) for call, weight in weighted(run.facts(UnusualCall))]
 
 
+def calls_in(run: Run, loop: Loop) -> list[Call]:
+    return [call for call in unusual_calls(run) if loop.holds(call.fact)]
+
+
 def calls_after_resets(run: Run) -> dict[Location, list[Call]]:
     """Calls in the training that had to prepare their function again, by the line that reset it."""
-    found: dict[Location, list[Call]] = defaultdict(list)
-    for call in unusual_calls(run):
-        is_reset = "reset" in call.fact.why and "traced" not in call.fact.why
-        if is_reset and call.reset is not None and in_training(run, call):
-            found[call.reset].append(call)
-    few = [where for where, calls in found.items() if sum(c.weight for c in calls) < FEW_RESETS]
-    for where in few:
-        del found[where]
-    return dict(found)
+    reset = [call for call in unusual_calls(run) if call.was("reset", but_not="traced")]
+    by_line = grouped((call for call in reset if in_training(run, call)), lambda call: call.reset)
+    often = {}
+    for where, calls in by_line.items():
+        if where is not None and number_of(calls) >= FEW_RESETS:
+            often[where] = calls
+    return often
+
+
+def number_of(calls: Sequence[Call]) -> int:
+    """Calls that some stand for."""
+    return sum(call.weight for call in calls)
 
 
 def profiles(calls: Sequence[Call]) -> list[CallProfile]:
@@ -57,11 +68,6 @@ def profiles(calls: Sequence[Call]) -> list[CallProfile]:
 def prepared_share(seen: Sequence[CallProfile]) -> float:
     """The median share of profiled calls in which something was prepared or compiled."""
     return median((profile.prepare + profile.compile) / profile.call for profile in seen)
-
-
-def innermost(stack: Stack) -> Location | None:
-    """The user's innermost line of a stack."""
-    return Location(*stack[0]) if stack else None
 
 
 def in_training(run: Run, call: Call) -> bool:

@@ -6,15 +6,20 @@ The samples share out the part of the steps that no wrapped call accounts for.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
 
+from unslow.analyse.grouping import grouped
+from unslow.analyse.loop_phases import is_between_calls
+from unslow.analyse.places import Line, function_of, line_of, lines_in
+from unslow.analyse.sampled_time import in_steps, is_at, passes
 from unslow.analyse.scopes import Scope, Sources
 from unslow.facts.memory import Sizes
 from unslow.model import Location, Phase, Run, Sample
+from unslow.syntax.nodes import NamedFunction, lines_of
 
 # What runs below the user's line is TensorFlow's own work there (or ours), not their Python.
 _NOT_PYTHON = ("tensorflow", "keras", "tf_keras", "unslow")
@@ -24,8 +29,6 @@ _GROWN = 1.33  # seconds per step, second half against first (judgement)
 _CERTAIN = 1.64  # standard errors: one-sided 95%
 _CONTAINER_GROWN = 1.5  # items at the end against the start (judgement)
 _INSPECTIONS = 3  # of a container, at least
-
-_Line = tuple[str, int]
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ class _Node:
     first: int = 0  # in the first half of the training
     second: int = 0
     leaves: Counter[str] = field(default_factory=Counter)
-    below: dict[_Line, _Node] = field(default_factory=dict)
+    below: dict[Line, _Node] = field(default_factory=dict)
 
     def add(self, sample: Sample) -> None:
         # The halves count all samples of a place; those outside the steps are left out evenly.
@@ -75,19 +78,17 @@ def hot_lines(run: Run, process: int, scope: Scope | None = None) -> list[Hot]:
     """
     scope = scope or Scope(run, process)
     other = sum(loop.phase(Phase.OTHER) for loop in scope.training)
-    samples = list(_between_calls(run, process, scope))
-    total = sum(sample.in_steps for sample, _ in samples if sample.leaf != "unslow")
+    samples = list(filter(is_between_calls, scope.samples))
+    total = in_steps(sample for sample in samples if sample.leaf != "unslow")
     if not total or other <= 0:
         return []
-    is_users = _Users(scope)
-    tree = _tree((sample, depth) for sample, depth in samples if is_users(sample, depth))
+    tree = _tree((sample, scope.frames(sample)) for sample in filter(_Users(scope), samples))
     steps = _halves(scope)
-    groups = _groups(tree, scope)
-    found = [
-        _hot(_largest(group), lines, other / total, steps)
-        for group in groups
-        for lines in _narrowed(_largest(group), group, scope.sources)
-    ]
+    found = []
+    for group in _groups(tree, scope):
+        top = _largest(group)
+        narrowed = _narrowed(top, group, scope.sources)
+        found += [_hot(top, lines, other / total, steps) for lines in narrowed]
     return sorted(found, key=lambda hot: -hot.seconds)
 
 
@@ -96,14 +97,16 @@ def together(hots: Iterable[Hot], sources: Sources) -> list[Hot]:
 
     Lines that call TensorFlow stay apart: op by op, they are another matter.
     """
-    groups: dict[tuple[object, ...], list[Hot]] = defaultdict(list)
-    for number, hot in enumerate(hots):
-        is_python = hot.library != "tensorflow" and hot.location != hot.within
-        function = sources.function(hot.location) if is_python else None
-        own = (hot.location.file, function.lineno) if function is not None else (number,)
-        called_at: tuple[object, ...] = (hot.within.file, hot.within.line)
-        groups[called_at + own].append(hot)
-    return sorted((_joined(group, sources) for group in groups.values()), key=lambda h: -h.seconds)
+    groups = grouped(hots, lambda hot: (line_of(hot.within), _called_function(hot, sources)))
+    joined = [_joined(group, sources) for group in groups.values()]
+    return sorted(joined, key=lambda hot: -hot.seconds)
+
+
+def _called_function(hot: Hot, sources: Sources) -> NamedFunction | Hot:
+    """The function that a line of the loop calls; the line alone where there is none."""
+    is_python = hot.library != "tensorflow" and hot.location != hot.within
+    function = sources.function(hot.location) if is_python else None
+    return function or hot
 
 
 def _joined(group: list[Hot], sources: Sources) -> Hot:
@@ -119,17 +122,6 @@ def _joined(group: list[Hot], sources: Sources) -> Hot:
     )
 
 
-def _between_calls(run: Run, process: int, scope: Scope) -> Iterator[tuple[Sample, int]]:
-    """Samples of training steps outside of wrapped calls, and where in the stack the loop is."""
-    for sample in run.samples_of(process):
-        is_step = sample.training and sample.in_steps > 0
-        if not is_step or sample.phase is not Phase.OTHER:
-            continue
-        depth = scope.depth(sample)
-        if depth is not None:
-            yield sample, depth
-
-
 class _Users:
     """Whether a sample is the user's own Python, or TensorFlow's at a line that is not the step."""
 
@@ -137,43 +129,36 @@ class _Users:
         self._scope = scope
         # In eager steps and in Keras's own loop, any line may be a part of the step.
         self._compiled = all(loop.style in ("function", "session") for loop in scope.training)
-        self._steps = {(loop.update.file, loop.update.line) for loop in scope.training}
+        self._steps = lines_in(loop.update for loop in scope.training)
 
-    def __call__(self, sample: Sample, depth: int) -> bool:
-        inner = sample.stack[0]
-        is_beside = self._compiled and (inner.file, inner.line) not in self._steps
-        if not is_python(sample) and not (is_beside and sample.leaf == "tensorflow"):
-            return False
-        return not self._scope.fetches(sample, depth)
+    def __call__(self, sample: Sample) -> bool:
+        is_beside = self._compiled and not is_at(sample, self._steps)
+        is_users = is_python(sample) or (is_beside and sample.leaf == "tensorflow")
+        return is_users and not self._scope.fetches(sample)
 
 
-def _tree(samples: Iterable[tuple[Sample, int]]) -> list[_Node]:
-    """The outermost lines of stacks that begin at a depth, each with those below it."""
+def _tree(samples: Iterable[tuple[Sample, Sequence[Location]]]) -> list[_Node]:
+    """The outermost lines of the innermost frames of some samples, each with those below it."""
     root = _Node(Location("", 0))
-    for sample, depth in samples:
+    for sample, frames in samples:
         node = root
-        for place in reversed(sample.stack[: depth + 1]):
-            node = node.below.setdefault((place.file, place.line), _Node(place))
+        for place in reversed(frames):
+            node = node.below.setdefault(line_of(place), _Node(place))
             node.add(sample)
     return list(root.below.values())
 
 
-def _inner_loop(place: Location, scope: Scope) -> tuple[int, int] | None:
-    """First and last line of the outermost loop around a line that is not a training loop."""
-    for loop in scope.sources.loops(place):
-        if not scope.trains(place.file, loop):
-            return loop.lineno, loop.end_lineno or place.line
-    return None
+def _inner_loop(place: Location, scope: Scope) -> range:
+    """The lines of the outermost loop around a line that is not a training loop; or the line."""
+    loops = scope.sources.loops(place)
+    inner = [loop for loop in loops if not scope.trains(place.file, loop)]
+    return lines_of(inner[0]) if inner else range(place.line, place.line + 1)
 
 
 def _groups(nodes: list[_Node], scope: Scope) -> list[list[_Node]]:
     """Lines of the training loop; those of one loop inside it together."""
-    groups: dict[tuple[str, tuple[int, int]], list[_Node]] = defaultdict(list)
-    for node in nodes:
-        place = node.place
-        alone = (-place.line, -place.line)  # no key of a loop
-        groups[place.file, _inner_loop(place, scope) or alone].append(node)
-    return list(groups.values())
+    by_loop = grouped(nodes, lambda node: (node.place.file, _inner_loop(node.place, scope)))
+    return list(by_loop.values())
 
 
 def _hot(
@@ -228,10 +213,9 @@ def _narrowed(top: _Node, group: list[_Node], sources: Sources) -> Iterator[list
 
 def _of_its_loop(node: _Node, beside: list[_Node], sources: Sources) -> list[_Node]:
     """The lines of the innermost loop around a line, in the given order."""
-    around = sources.loops(node.place)
-    if not around:
+    if not sources.loops(node.place):
         return [node]
-    lines = range(around[-1].lineno, (around[-1].end_lineno or 0) + 1)
+    lines = sources.repeated_with(node.place)
     same_file = (each for each in beside if each.place.file == node.place.file)
     return [each for each in same_file if each.place.line in lines]
 
@@ -258,12 +242,8 @@ def _grew(first: int, second: int, steps: tuple[float, float]) -> bool:
 
 def hottest_below(run: Run, process: int, function: Location, phase: Phase) -> Location | None:
     """The innermost line that holds most of a function's time in a phase, if one line does."""
-    samples = []
-    for sample in run.samples_of(process):
-        depth = _depth_in(function, sample)
-        if sample.phase is phase and depth is not None:
-            samples.append((sample, depth))
-    group = _tree(samples)
+    samples = [sample for sample in run.samples_of(process) if sample.phase is phase]
+    group = _tree((sample, _frames_in(function, sample)) for sample in samples)
     if not group:
         return None
     sources = Sources(run.sources)
@@ -273,28 +253,22 @@ def hottest_below(run: Run, process: int, function: Location, phase: Phase) -> L
     return next(_narrowed(top, start, sources))[-1].place if _count(start) >= half else None
 
 
-def _depth_in(function: Location, sample: Sample) -> int | None:
-    """Where in a stack a function is."""
-    for depth, place in enumerate(sample.stack):
-        is_same = (place.file, place.function) == (function.file, function.function)
-        if is_same and place.line >= function.line:
-            return depth
-    return None
+def _frames_in(function: Location, sample: Sample) -> Sequence[Location]:
+    """The frames from the innermost to that of a function; none where it is not on the stack."""
+    for depth, place in enumerate(sample.stack, 1):
+        if function_of(place) == function_of(function) and place.line >= function.line:
+            return sample.stack[:depth]
+    return ()
 
 
 def seconds_around(run: Run, process: int, place: Location) -> float:
     """Seconds of training at a line, or in the loop around it inside the training loop."""
     scope = Scope(run, process)
-    first, last = _inner_loop(place, scope) or (place.line, place.line)
-    lines = range(first, last + 1)
-    total = here = 0
-    for sample in run.samples_of(process):
-        if not sample.training or scope.depth(sample) is None:
-            continue
-        total += sample.in_steps
-        if any(frame.file == place.file and frame.line in lines for frame in sample.stack):
-            here += sample.in_steps
-    return sum(loop.total for loop in scope.training) * here / max(1, total)
+    lines = _inner_loop(place, scope)
+    training = [sample for sample in scope.samples if sample.training]
+    here = [sample for sample in training if passes(sample, place.file, lines)]
+    whole = sum(loop.total for loop in scope.training)
+    return whole * in_steps(here) / max(1, in_steps(training))
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from unslow.analyse.graphs.eager_calls import Region, outside_steps, seconds_at
+from unslow.analyse.grouping import largest_of_each
 from unslow.analyse.host.hot_lines import seconds_around
+from unslow.analyse.places import line_of
 from unslow.analyse.run.tallies import LineTotal, line_totals
 from unslow.facts.eager import Index
 from unslow.model import Location, Loop, Run
@@ -30,12 +33,8 @@ class IndexedLine:
 
 def indexed_in_steps(run: Run) -> list[IndexedLine]:
     """One entry per line: a line counts in the training loop around it that takes longest."""
-    by_line: dict[tuple[str, int], IndexedLine] = {}
-    for loop in run.loops:
-        for found in _one_per_loop(_in_loop(run, loop)):
-            line = (found.location.file, found.location.line)
-            if line not in by_line or by_line[line].seconds < found.seconds:
-                by_line[line] = found
+    found = chain.from_iterable(_one_per_loop(_in_loop(run, loop)) for loop in run.loops)
+    by_line = largest_of_each(found, lambda line: line_of(line.location), lambda line: line.seconds)
     return list(by_line.values())
 
 

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from unslow.analyse import wording as say
 from unslow.analyse.host import step_profile
 from unslow.analyse.host.machine import during, process_of
 from unslow.analyse.host.step_profile import windows
+from unslow.analyse.places import shown
+from unslow.analyse.run.during import facts_during
 from unslow.analyse.run.tallies import line_totals
 from unslow.analyse.stats.robust import spread
 from unslow.facts.profiler import FullTrace, ProfilerSwitch, Timeline
@@ -58,14 +59,14 @@ def recording(run: Run, loop: Loop, tool: str) -> Recording:
     for switch in switches:
         on[loop.end > switch.time] = switch.on  # a step counts by when its update came
     added = _added(loop.seconds[1:], on[1:])
-    starts = [one.stack[0] for one in switches if one.on and one.stack]
+    starts = [one.stack for one in switches if one.on and one.stack]
     return Recording(
         tool,
         on=int(loop.count[on].sum()),
         off=int(loop.count[~on].sum()),
         each=_measured_inside(run, loop, tool) if added is None else added,
         writing=_writing(run, loop, tool, switches),
-        place=say.place(run, starts[0]) if starts else None,
+        place=shown(run, starts[0]) if starts else None,
     )
 
 
@@ -91,7 +92,7 @@ def _measured_inside(run: Run, loop: Loop, tool: str) -> float | None:
 
 def _beside_graph(run: Run, loop: Loop) -> float | None:
     """What a fully traced run takes beside its graph; None where it is little."""
-    traced = [one for one in run.facts(FullTrace) if loop.holds(one) and one.inside > 0]
+    traced = [one for one in facts_during(run, loop, FullTrace) if one.inside > 0]
     if len(traced) < _FEWEST_TRACED:
         return None
     typical = median(one.took - one.inside for one in traced)

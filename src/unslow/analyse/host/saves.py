@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass
 
 from unslow.analyse import wording as say
+from unslow.analyse.grouping import grouped
+from unslow.analyse.places import shown
+from unslow.analyse.run.during import facts_during
 from unslow.facts.files import Folder, Save
 from unslow.model import Location, Loop, Run
 
@@ -32,17 +34,14 @@ class Saves:
 
 def saves_of(run: Run, loop: Loop) -> list[Saves]:
     """The most expensive line first."""
-    by_line: dict[str, list[Save]] = defaultdict(list)
-    for save in run.facts(Save):
-        if loop.holds(save):
-            by_line[save.key].append(save)
+    by_line = grouped(facts_during(run, loop, Save), lambda save: save.key)
     found = [_saves(run, saves[0], saves[-1]) for saves in by_line.values()]
     return sorted(found, key=lambda saves: -saves.seconds)
 
 
 def _saves(run: Run, first: Save, last: Save) -> Saves:
     stack = tuple(say.place(run, place) for place in last.stack)
-    made = say.place(run, last.made[0]) if last.made else None
+    made = shown(run, last.made)
     where = next(iter(stack), Location("", 0))
     if made is not None and last.call in _BY_KERAS:
         where = made
@@ -68,10 +67,8 @@ class FolderGrowth:
 
 def folder_growth(run: Run, loop: Loop) -> list[FolderGrowth]:
     """Folders that were measured several times, the fastest-growing first."""
-    by_path: dict[str, list[Folder]] = defaultdict(list)
-    for folder in run.facts(Folder, loop.process):
-        if folder.time >= loop.start:
-            by_path[folder.folder].append(folder)
+    measured = [folder for folder in run.facts(Folder, loop.process) if folder.time >= loop.start]
+    by_path = grouped(measured, lambda folder: folder.folder)
     found = [_growth(seen) for seen in by_path.values() if len(seen) >= _MEASUREMENTS]
     return sorted(found, key=lambda folder: -folder.rate)
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from unslow.analyse.grouping import grouped
 from unslow.analyse.host.xplane import Span, Thread, covered, read
 from unslow.analyse.input.profile_iterators import ProfiledIterator, gets, profiled_iterators
+from unslow.analyse.run.during import facts_during
 from unslow.facts.profiler import ProfilerWindow
 from unslow.model import Loop, Run
 from unslow.runfolder.layout import read_inside
@@ -103,11 +105,11 @@ def _read_profile(folder: str, file: str) -> StepProfile | None:
 
 def whole_windows(run: Run, loop: Loop) -> Iterator[tuple[ProfilerWindow, StepProfile]]:
     """The windows of whole steps that were opened during a loop, with their profiles."""
-    for window in run.facts(ProfilerWindow):
-        if loop.holds(window) and window.steps and window.whole:
-            profile = profile_of(run, window)
-            if profile is not None:
-                yield window, profile
+    opened = facts_during(run, loop, ProfilerWindow)
+    for window in (window for window in opened if window.steps and window.whole):
+        profile = profile_of(run, window)
+        if profile is not None:
+            yield window, profile
 
 
 def windows(run: Run, loop: Loop) -> list[Window]:
@@ -212,19 +214,18 @@ def _worked_and_waited(threads: Iterable[Thread]) -> tuple[list[_Kernel], list[S
 
 def _share_of_checks(work: Sequence[_Kernel]) -> float:
     """The share of kernels that only check values."""
-    total = sum(kernel.span.length for kernel in work)
-    checks = sum(kernel.span.length for kernel in work if kernel.kind.startswith(_CHECKS))
-    return checks / total if total else 0.0
+    checks = [kernel for kernel in work if kernel.kind.startswith(_CHECKS)]
+    return _length(checks) / _length(work) if checks else 0.0
 
 
 def _most_expensive(kernels: Iterable[_Kernel]) -> tuple[Op, ...]:
-    counts: Counter[tuple[str, str]] = Counter()
-    seconds: dict[tuple[str, str], float] = defaultdict(float)
-    for kernel in kernels:
-        counts[kernel.name, kernel.kind] += 1
-        seconds[kernel.name, kernel.kind] += kernel.span.length
-    ranked = sorted(seconds.items(), key=lambda item: -item[1])[:_MOST_OPS]
-    return tuple(Op(*key, counts[key], spent) for key, spent in ranked)
+    by_name = grouped(kernels, lambda kernel: (kernel.name, kernel.kind))
+    ops = [Op(*name, len(found), _length(found)) for name, found in by_name.items()]
+    return tuple(sorted(ops, key=lambda op: -op.seconds)[:_MOST_OPS])
+
+
+def _length(kernels: Iterable[_Kernel]) -> float:
+    return sum(kernel.span.length for kernel in kernels)
 
 
 def _kernels(thread: Thread) -> Iterator[_Kernel]:

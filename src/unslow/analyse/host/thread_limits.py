@@ -12,6 +12,7 @@ from unslow.analyse.scopes import Sources
 from unslow.facts.machine import ThreadLimit, ThreadSettings
 from unslow.facts.schema import Place, Stack
 from unslow.model import Location, Loop, Process, Run
+from unslow.syntax.nodes import inside
 
 _VARIABLE = "TF_NUM_INTRAOP_THREADS"
 
@@ -67,9 +68,9 @@ def _set_in_script(run: Run) -> Location | None:
     """The line of the program that sets the variable; None where it came from outside."""
     sources = Sources(run.sources)
     for file in run.sources:
-        for node in ast.walk(sources.tree(file) or ast.Module([], [])):
-            if isinstance(node, ast.expr) and _sets_variable(node):
-                return say.place(run, Place(file, node.lineno))
+        found = next(filter(_sets_variable, inside(sources.tree(file).tree, ast.expr)), None)
+        if found is not None:
+            return say.place(run, Place(file, found.lineno))
     return None
 
 

@@ -19,7 +19,7 @@ from unslow.analyse.input.model_readings import (
 )
 from unslow.analyse.input.overlay import NOT_RUN, Match, base, match_stages
 from unslow.facts.data import ENDLESS, BuiltStage, Dataset, IteratorMade, PipelineReading
-from unslow.model import Location, Run
+from unslow.model import Location, Loop, Run
 
 READS = graph_pipeline.READS
 
@@ -115,6 +115,11 @@ class Pipeline:
     def batch_size(self) -> float:
         sizes = [stage.batch_size for stage in self.built if stage.batch_size]
         return float(sizes[0]) if sizes else 1.0
+
+    def is_seen_in(self, loop: Loop) -> bool:
+        start, stop = self.span
+        is_seen = start < loop.stop and loop.start < stop
+        return is_seen and self.process == loop.process
 
     def has(self, kind: str) -> bool:
         """Whether the program built a stage of this kind."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from unslow.analyse import wording as say
 from unslow.analyse.scopes import Sources
 from unslow.facts.data import Dataset, PythonFunction, PythonLine
 from unslow.model import Location, Loop, Run
+from unslow.syntax.nodes import lines_of
 
 READS = (Dataset, PythonFunction, PythonLine)
 _FEWEST_SAMPLES = 8  # fewer may be chance
@@ -144,10 +144,11 @@ def _in_body(run: Run, found: Location, counts: Counter[Stack]) -> Location:
     held: Counter[Location] = Counter()
     for stack, count in counts.items():
         held.update(dict.fromkeys(stack, count))
-    for node in ast.walk(Sources(run.sources).tree(found.file) or ast.Module([], [])):
-        if isinstance(node, ast.For | ast.While) and node.lineno == found.line:
-            lines = range(node.body[0].lineno, (node.end_lineno or 0) + 1)
-            body = [place for place in held if place.file == found.file and place.line in lines]
-            if sum(held[place] for place in body) >= held[found]:
-                return max(body, key=lambda place: held[place], default=found)
+    tree = Sources(run.sources).tree(found.file)
+    headers = [loop for loop in tree.loops_at(found.line) if loop.lineno == found.line]
+    for loop in headers:
+        lines = range(loop.body[0].lineno, lines_of(loop).stop)
+        body = [place for place in held if place.file == found.file and place.line in lines]
+        if sum(held[place] for place in body) >= held[found]:
+            return max(body, key=lambda place: held[place], default=found)
     return found

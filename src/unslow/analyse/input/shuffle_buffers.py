@@ -76,8 +76,8 @@ class InflatedBuffer:
 def shuffle_buffers(run: Run) -> Iterator[ShuffleBuffer]:
     """Every buffer that feeds a loop."""
     for pipeline in pipelines(run):
-        loops = [loop for loop in run.loops_of(pipeline.process) if _is_fed_by(loop, pipeline)]
-        if not loops:
+        loops = [loop for loop in run.loops if pipeline.is_seen_in(loop)]
+        if pipeline.evaluates or not loops:
             continue
         loop = max(loops, key=lambda one: _filling(one, pipeline))
         for index, stage in enumerate(pipeline.stages):
@@ -102,11 +102,6 @@ def _buffer(
         memory=limit(run.processes[pipeline.process]),
         inflated=_inflated(run, stage, _before_maps(upstream)),
     )
-
-
-def _is_fed_by(loop: Loop, pipeline: Pipeline) -> bool:
-    start, stop = pipeline.span
-    return not pipeline.evaluates and loop.stop > start and loop.start < stop
 
 
 def _held(stage: Stage, length: float) -> float:

@@ -80,6 +80,7 @@ def hidden_in_runs(run: Run) -> dict[Loop, float]:
 
 
 def _feeds(pipeline: Pipeline, loop: Loop) -> bool:
+    """Whether a pipeline was seen at work for some time while a loop ran."""
     shared = min(pipeline.span[1], loop.stop) - max(pipeline.span[0], loop.start)
     return pipeline.process == loop.process and shared > 0
 

@@ -8,19 +8,24 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from unslow.analyse import wording as say
+from unslow.analyse.grouping import largest_of_each
 from unslow.analyse.memory.bindings import names_of
 from unslow.analyse.memory.container_growth import growth_line
 from unslow.analyse.memory.process_memory import limit
+from unslow.analyse.places import shown
 from unslow.facts.data import BuiltStage, Dataset, PipelineReading
 from unslow.facts.functions import Constants
 from unslow.facts.keras import Prediction
 from unslow.facts.memory import Built, Holding, Inventory, Live, MemoryHigh, Weights
-from unslow.facts.schema import Place, Stack
+from unslow.facts.schema import Place
 from unslow.model import Location, Process, Run
+
+if TYPE_CHECKING:
+    from unslow.model import Floats
 
 READS = (
     Inventory,
@@ -120,8 +125,7 @@ def memory_account(run: Run) -> MemoryAccount | None:
 
 def _account(run: Run, process: Process) -> MemoryAccount | None:
     highs = run.facts(MemoryHigh, process.index)
-    sizes = process.ticks.columns.get("rss", np.zeros(0))
-    sizes = sizes[np.isfinite(sizes) & (sizes > 0)]
+    sizes = _known_sizes(process)
     if not highs or not len(sizes):
         return None
     highest = highs[-1]
@@ -138,7 +142,7 @@ def _account(run: Run, process: Process) -> MemoryAccount | None:
         *_tensors(run, process, held),
         *_slack(process, highest.time),
     ]
-    at = _location(run, highest.stack)
+    at = shown(run, highest.stack)
     rest = max(0.0, peak - sum(part.bytes for part in parts))
     freed = min(rest, _freed_later(process, highest))
     parts.append(MemoryPart(Part.TEMPORARY, "freed after the peak", freed, at))
@@ -188,13 +192,9 @@ def holding_line(run: Run, held: Holding) -> Location | None:
     """The line that binds the name, or that fills the container."""
     source = run.sources.get(held.file, "")
     root = held.path.partition(".")[0].partition("[")[0]
-    line = None
-    if held.type not in ("array", "tensor"):
-        line = growth_line(source, held.path)
-    line = line or names_of(source, held.function).line_of(root)
-    if line is None:
-        return None
-    return Location(held.file, line, held.function, run.line(held.file, line))
+    grown = growth_line(source, held.path) if held.type not in ("array", "tensor") else None
+    line = grown or names_of(source, held.function).line_of(root)
+    return shown(run, (Place(held.file, line, held.function),)) if line is not None else None
 
 
 def _holding(run: Run, held: Holding) -> MemoryPart:
@@ -206,7 +206,7 @@ def _holding(run: Run, held: Holding) -> MemoryPart:
 def _state(run: Run, process: Process) -> Iterator[MemoryPart]:
     weights = run.facts(Weights, process.index)
     largest = max(weights, key=lambda each: each.bytes, default=Weights())
-    where = _location(run, largest.stack)
+    where = shown(run, largest.stack)
     made: Counter[str] = Counter()
     for built in run.facts(Built, process.index):
         made[built.what] += int(built.bytes)
@@ -224,32 +224,32 @@ def source_stages(run: Run, process: int) -> Iterator[tuple[Dataset, BuiltStage]
 
 
 def _sources(run: Run, process: Process) -> Iterator[MemoryPart]:
-    sizes: dict[Stack, float] = {}  # by line: one pipeline may be described repeatedly
-    for _, stage in source_stages(run, process.index):
-        size = float(stage.bytes) * max(1, stage.length)
-        sizes[stage.stack[:1]] = max(sizes.get(stage.stack[:1], 0.0), size)
-    for stack, size in sizes.items():
-        yield MemoryPart(Part.SOURCE, "data of a pipeline", size, _location(run, stack))
+    stages = [stage for _, stage in source_stages(run, process.index)]
+    # By line: one pipeline may be described repeatedly.
+    for stage in largest_of_each(stages, lambda stage: stage.stack[:1], _source_bytes).values():
+        where = shown(run, stage.stack)
+        yield MemoryPart(Part.SOURCE, "data of a pipeline", _source_bytes(stage), where)
+
+
+def _source_bytes(stage: BuiltStage) -> float:
+    return float(stage.bytes) * max(1, stage.length)
 
 
 def _buffers(run: Run, process: Process) -> Iterator[MemoryPart]:
-    largest: dict[str, float] = {}  # by stage
-    for reading in run.facts(PipelineReading, process.index):
-        for node in reading.nodes:
-            largest[node.name] = max(largest.get(node.name, 0.0), node.buffered_bytes)
-    for name, size in largest.items():
-        yield MemoryPart(Part.BUFFER, name, size)
+    readings = run.facts(PipelineReading, process.index)
+    nodes = itertools.chain.from_iterable(reading.nodes for reading in readings)
+    by_stage = largest_of_each(nodes, lambda node: node.name, lambda node: node.buffered_bytes)
+    for name, node in by_stage.items():
+        yield MemoryPart(Part.BUFFER, name, node.buffered_bytes)
 
 
 def _constants(run: Run, process: Process) -> Iterator[MemoryPart]:
-    largest: dict[str, MemoryPart] = {}  # by function: it may be traced repeatedly
-    for found in run.facts(Constants, process.index):
-        name = f"`{found.name}`"
-        known = largest.get(name)
-        if known is None or known.bytes < found.bytes:
-            where = _location(run, found.stack)
-            largest[name] = MemoryPart(Part.CONSTANT, name, float(found.bytes), where)
-    yield from largest.values()
+    baked = run.facts(Constants, process.index)
+    # By function: it may be traced repeatedly.
+    by_function = largest_of_each(baked, lambda each: each.name, lambda each: each.bytes)
+    for name, found in by_function.items():
+        where = shown(run, found.stack)
+        yield MemoryPart(Part.CONSTANT, f"`{name}`", float(found.bytes), where)
 
 
 def _activations(run: Run, process: Process, unexplained: float) -> Iterator[MemoryPart]:
@@ -299,9 +299,8 @@ def _model_runs(run: Run, process: Process) -> Iterator[_ModelRun]:
         later = MemoryPart(Part.GROWTH, "gained in the later steps", 0.0, loop.update)
         yield _ModelRun(later, warm, loop.stop)
     for call in run.facts(Prediction, process.index):
-        part = MemoryPart(
-            Part.TEMPORARY, f"gained in `{call.call}`", 0.0, _location(run, call.stack)
-        )
+        where = shown(run, call.stack)
+        part = MemoryPart(Part.TEMPORARY, f"gained in `{call.call}`", 0.0, where)
         yield _ModelRun(part, call.time - call.took, call.time)
 
 
@@ -320,7 +319,7 @@ def _kept_functions(run: Run, process: Process) -> Iterator[MemoryPart]:
     taken = run.facts(Inventory, process.index)
     for kept in taken[-1].captured if taken else ():
         name = f"arrays that {kept.functions} functions close over"
-        yield MemoryPart(Part.KEPT, name, kept.bytes, _location(run, (kept.place,)))
+        yield MemoryPart(Part.KEPT, name, kept.bytes, shown(run, (kept.place,)))
 
 
 def _tensors(run: Run, process: Process, held: Sequence[Holding]) -> Iterator[MemoryPart]:
@@ -333,11 +332,16 @@ def _tensors(run: Run, process: Process, held: Sequence[Holding]) -> Iterator[Me
 
 def _freed_later(process: Process, highest: MemoryHigh) -> float:
     """Bytes that were in use at the peak only: the process got smaller by them afterwards."""
-    later = process.ticks.time >= highest.time
-    sizes = process.ticks.columns["rss"][later]
-    sizes = sizes[np.isfinite(sizes) & (sizes > 0)]
+    sizes = _known_sizes(process, highest.time)
     lowest = min(float(sizes.min(initial=np.inf)), highest.rss or np.inf)
     return max(0.0, highest.bytes - lowest) if np.isfinite(lowest) else 0.0
+
+
+def _known_sizes(process: Process, since: float = -math.inf) -> Floats:
+    """Readings of the process's memory from a moment on."""
+    sizes = process.ticks.columns.get("rss", np.zeros(len(process.ticks.time)))
+    later: Floats = sizes[process.ticks.time >= since]
+    return later[np.isfinite(later) & (later > 0)]
 
 
 def _slack(process: Process, time: float) -> Iterator[MemoryPart]:
@@ -347,11 +351,6 @@ def _slack(process: Process, time: float) -> Iterator[MemoryPart]:
     known = np.isfinite(slack)
     nearest = int(np.abs(process.ticks.time[known] - time).argmin())
     yield MemoryPart(Part.SLACK, "kept by the C library", float(slack[known][nearest]))
-
-
-def _location(run: Run, stack: Iterable[Place]) -> Location | None:
-    place = next(iter(stack), None)
-    return say.place(run, place) if place is not None else None
 
 
 def elements(held: Holding) -> int:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+from unslow.syntax.nodes import FUNCTIONS, STATEMENT_LOOPS, inside, is_stored, lines_of
+from unslow.syntax.tree import Tree, tree_of
 
 
 @dataclass(frozen=True)
@@ -21,10 +21,8 @@ class Binding:
     in_loop: bool
 
     def reads(self, name: str) -> bool:
-        if self.value is None:
-            return False
-        nodes = ast.walk(self.value)
-        return any(isinstance(node, ast.Name) and node.id == name for node in nodes)
+        names = inside(self.value, ast.Name) if self.value is not None else ()
+        return any(node.id == name for node in names)
 
 
 @dataclass
@@ -48,56 +46,42 @@ class Names:
 def names_of(source: str, function: str) -> Names:
     """Names of a function by its name, `<module>` for a file's own; empty where it is not found."""
     names = Names()
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError):
-        return names
-    body = _body(tree, function)
-    for statement in body:
+    for statement in _body(tree_of(source), function):
         _gather(statement, names, in_loop=False)
     return names
 
 
-def _body(tree: ast.Module, function: str) -> list[ast.stmt]:
+def _body(tree: Tree, function: str) -> list[ast.stmt]:
     if function == "<module>":
-        return tree.body
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == function:
-            return node.body
-    return []
+        return tree.tree.body
+    return next((node.body for node in tree.functions if node.name == function), [])
 
 
 def _gather(node: ast.AST, names: Names, in_loop: bool) -> None:
-    if isinstance(node, _FUNCTIONS):
-        _capture(node, names)
+    if isinstance(node, FUNCTIONS):
+        names.captured |= {name.id for name in inside(node, ast.Name) if not is_stored(name)}
         return
-    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+    if isinstance(node, ast.Name) and not is_stored(node):
         names.reads.setdefault(node.id, []).append(node.lineno)
-    if isinstance(node, ast.stmt):
-        for name, value in _bound(node):
-            last = node.end_lineno or node.lineno
-            binding = Binding(node.lineno, last, value, in_loop or isinstance(node, _LOOPS))
-            names.bindings.setdefault(name, []).append(binding)
-    inside = in_loop or isinstance(node, _LOOPS)
+    in_loop = in_loop or isinstance(node, STATEMENT_LOOPS)
+    for name, value in _bound(node):
+        lines = lines_of(node)
+        binding = Binding(lines.start, lines.stop - 1, value, in_loop)
+        names.bindings.setdefault(name, []).append(binding)
     for child in ast.iter_child_nodes(node):
-        _gather(child, names, inside)
+        _gather(child, names, in_loop)
 
 
-def _capture(node: ast.AST, names: Names) -> None:
-    for inner in ast.walk(node):
-        if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load):
-            names.captured.add(inner.id)
-
-
-def _bound(node: ast.stmt) -> Iterator[tuple[str, ast.expr | None]]:
+def _bound(node: ast.AST) -> Iterator[tuple[str, ast.expr | None]]:
     """The names that a statement binds, each with its expression."""
-    if isinstance(node, ast.Assign):
-        for target in node.targets:
-            yield from _paired(target, node.value)
-    elif isinstance(node, ast.AnnAssign | ast.AugAssign):
-        yield from _paired(node.target, node.value)
-    elif isinstance(node, ast.For | ast.AsyncFor):
-        yield from _paired(node.target, None)
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            for target in targets:
+                yield from _paired(target, value)
+        case ast.AnnAssign(target=target, value=value) | ast.AugAssign(target=target, value=value):
+            yield from _paired(target, value)
+        case ast.For(target=target) | ast.AsyncFor(target=target):
+            yield from _paired(target, None)
 
 
 def _paired(target: ast.expr, value: ast.expr | None) -> Iterator[tuple[str, ast.expr | None]]:

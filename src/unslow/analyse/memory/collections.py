@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from unslow.analyse import wording as say
+from unslow.analyse.grouping import grouped
+from unslow.analyse.run.during import facts_during
 from unslow.facts.memory import Gc
 from unslow.model import Location, Loop, Run
 
@@ -20,13 +22,9 @@ class AskedCollections:
 
 def asked_collections(run: Run, loop: Loop) -> list[AskedCollections]:
     """One entry per line, the most expensive first. Facts are thinned out, their totals are not."""
-    first: dict[str, Gc] = {}
-    last: dict[str, Gc] = {}
-    for collection in run.facts(Gc):
-        if collection.asked and collection.stack and loop.holds(collection):
-            first.setdefault(collection.key, collection)
-            last[collection.key] = collection
-    found = [_between(run, first[key], last[key]) for key in first]
+    asked = [one for one in facts_during(run, loop, Gc) if one.asked and one.stack]
+    by_line = grouped(asked, lambda one: one.key).values()
+    found = [_between(run, collections[0], collections[-1]) for collections in by_line]
     return sorted(found, key=lambda each: -each.seconds)
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Mapping
 
+from unslow.syntax.nodes import STATEMENT_LOOPS, of_type
+from unslow.syntax.tree import tree_of
+
 _GROWING = frozenset(
     ["append", "extend", "add", "insert", "update", "setdefault", "appendleft", "push", "store"]
 )
@@ -24,10 +27,10 @@ def growth_place(sources: Mapping[str, str], file: str, path: str) -> tuple[str,
 def growth_line(source: str, path: str) -> int | None:
     """The line that grows `path`, as the user writes it; None if none is seen."""
     try:
-        tree = ast.parse(source)
         wanted = ast.unparse(ast.parse(path, mode="eval").body)
     except (SyntaxError, ValueError):
         return None
+    tree = tree_of(source).tree
     found = list(_mutations(tree, 0, lambda node: ast.unparse(node) == wanted))
     attribute = wanted.rpartition(".")[2]
     if not found and attribute != wanted:
@@ -35,10 +38,8 @@ def growth_line(source: str, path: str) -> int | None:
         # of it may be any value: `self.series[name]` is `log.series['loss']`.
         name, _, key = attribute.partition("[")
         found = list(_mutations(tree, 0, lambda node: _is_attribute(node, name, bool(key))))
-    if not found:
-        return None
-    deepest = max(depth for _, depth in found)
-    return next(line for line, depth in found if depth == deepest)
+    line, _ = max(found, key=lambda each: each[1], default=(None, 0))
+    return line
 
 
 def _is_attribute(node: ast.AST, name: str, at_a_key: bool) -> bool:
@@ -49,8 +50,7 @@ def _is_attribute(node: ast.AST, name: str, at_a_key: bool) -> bool:
 
 def _mutations(node: ast.AST, depth: int, is_wanted: Callable[[ast.AST], bool]) -> Iterator[_Line]:
     """Lines that add to the container, with the number of loops around each."""
-    if isinstance(node, ast.For | ast.While | ast.AsyncFor):
-        depth += 1
+    depth += isinstance(node, STATEMENT_LOOPS)
     if any(map(is_wanted, _grown(node, is_wanted))):
         yield getattr(node, "lineno", 0), depth
     for child in ast.iter_child_nodes(node):
@@ -59,15 +59,15 @@ def _mutations(node: ast.AST, depth: int, is_wanted: Callable[[ast.AST], bool]) 
 
 def _grown(node: ast.AST, is_wanted: Callable[[ast.AST], bool]) -> Iterator[ast.AST]:
     """What a statement or call adds to."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        if node.func.attr in _GROWING:
-            yield node.func.value
-    elif isinstance(node, ast.AugAssign):
-        yield node.target
-    elif isinstance(node, ast.Assign):
-        yield from (target.value for target in node.targets if isinstance(target, ast.Subscript))
-        if any(map(is_wanted, _parts(node.value))):  # recreated, and longer
-            yield from node.targets
+    match node:
+        case ast.Call(func=ast.Attribute(value=grown, attr=method)) if method in _GROWING:
+            yield grown
+        case ast.AugAssign(target=target):
+            yield target
+        case ast.Assign(targets=targets, value=value):
+            yield from (item.value for item in of_type(targets, ast.Subscript))
+            if any(map(is_wanted, _parts(value))):  # recreated, and longer
+                yield from targets
 
 
 def _parts(value: ast.expr) -> Iterator[ast.expr]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from unslow.analyse.grouping import grouped
 from unslow.analyse.memory.process_memory import tensors_held
+from unslow.analyse.run.during import facts_during
 from unslow.facts.memory import Container, Containers, Live
 from unslow.model import Loop, Run
 
@@ -69,12 +70,11 @@ class ContainerSeries:
 
 def container_series(run: Run, loop: Loop) -> list[ContainerSeries]:
     """The containers that were seen often enough during a loop to tell how they grow."""
-    found: dict[tuple[str, str, str], list[tuple[int, Container]]] = defaultdict(list)
-    for inspection in run.facts(Containers):
-        for container in inspection.found if loop.holds(inspection) else ():
-            key = (container.file, container.function, container.path)
-            found[key].append((inspection.step, container))
-    often = [seen for seen in found.values() if len(seen) >= _FEWEST_INSPECTIONS]
+    found = []
+    for inspection in facts_during(run, loop, Containers):
+        found += [(inspection.step, container) for container in inspection.found]
+    by_name = grouped(found, lambda seen: (seen[1].file, seen[1].function, seen[1].path))
+    often = [seen for seen in by_name.values() if len(seen) >= _FEWEST_INSPECTIONS]
     return [ContainerSeries(*zip(*seen, strict=True)) for seen in often]
 
 

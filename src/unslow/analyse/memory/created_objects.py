@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from unslow.analyse import wording as say
+from unslow.analyse.grouping import grouped
+from unslow.analyse.places import line_of
 from unslow.facts.memory import Made
 from unslow.facts.schema import Place
 from unslow.model import Location, Loop, Run
@@ -51,21 +52,20 @@ def made_often(run: Run, loop: Loop) -> list[MadeLine]:
 
 def made_lines(run: Run, loop: Loop) -> list[MadeLine]:
     """What each line made during a loop: the difference of its running totals."""
-    groups: dict[Place, dict[str, list[Made]]] = defaultdict(lambda: defaultdict(list))
-    for made in run.facts(Made, loop.process):
-        if made.stack and not _is_by_keras(made, loop):
-            groups[made.stack[0]][made.what].append(made)
-    lines = (_line(run, loop, place, kinds) for place, kinds in groups.items())
+    made = [each for each in run.facts(Made, loop.process) if each.stack]
+    users = [each for each in made if not _is_by_keras(each, loop)]
+    by_line = grouped(users, lambda each: each.stack[0])
+    lines = (_line(run, loop, place, totals) for place, totals in by_line.items())
     return [line for line in lines if line is not None]
 
 
 def _is_by_keras(made: Made, loop: Loop) -> bool:
     """Whether Keras made it inside fit(), for a checkpoint: no line of the user's did."""
-    here, fit = made.stack[0], loop.location
-    return loop.style == "keras" and (here.file, here.line) == (fit.file, fit.line)
+    return loop.style == "keras" and line_of(made.stack[0]) == line_of(loop.location)
 
 
-def _line(run: Run, loop: Loop, place: Place, kinds: dict[str, list[Made]]) -> MadeLine | None:
+def _line(run: Run, loop: Loop, place: Place, made: Sequence[Made]) -> MadeLine | None:
+    kinds = grouped(made, lambda each: each.what)
     outer = next((kind for kind in _OUTERMOST if kind in kinds), None)
     if outer is None:
         return None

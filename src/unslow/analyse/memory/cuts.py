@@ -10,6 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from unslow.analyse import wording as say
+from unslow.analyse.grouping import grouped, largest_of_each
+from unslow.analyse.memory import account as memory_account
 from unslow.analyse.memory.account import (
     CONSTANT_COPIES,
     MemoryAccount,
@@ -18,17 +20,14 @@ from unslow.analyse.memory.account import (
     holding_line,
     source_stages,
 )
-from unslow.analyse.memory.account import (
-    READS as ACCOUNT_READS,
-)
 from unslow.analyse.memory.bindings import Names, names_of
+from unslow.analyse.places import function_of
 from unslow.facts.data import BuiltStage, Dataset
 from unslow.facts.keras import Fit, Prediction
 from unslow.facts.memory import Broadcast, Holding, MemoryHigh, Weights
-from unslow.facts.schema import Stack
 from unslow.model import Location, Run
 
-READS = (*ACCOUNT_READS, Prediction, Fit, Broadcast)
+READS = (*memory_account.READS, Prediction, Fit, Broadcast)
 _FLOAT32 = 4  # bytes of a number
 _KERAS_BATCH = 32  # the batch of fit, evaluate and predict where none is given
 _LARGER_BATCH = 4  # times that of fit: below, the batch is no reason for a peak
@@ -82,13 +81,12 @@ def cuts_of(run: Run, account: MemoryAccount) -> list[Cut]:
 
 def _one_hot(run: Run, account: MemoryAccount, held: Holding) -> Cut:
     """Integer labels take a number per row; Keras also copies what it is given as float32."""
-    copies = 0.0
-    where = holding_line(run, held)
+    casts = 0
     if held.fed and _is_at_call(account, held):
         casts = 1 if held.dtype == "float32" else 2
-        copies = casts * _FLOAT32 * elements(held)
-    classes = held.shape[-1]
-    return Cut(Reason.ONE_HOT, held.bytes + copies, where, held.path, instead=f"{classes:,}")
+    frees = held.bytes + casts * _FLOAT32 * elements(held)
+    classes = f"{held.shape[-1]:,}"
+    return Cut(Reason.ONE_HOT, frees, holding_line(run, held), held.path, instead=classes)
 
 
 def _is_at_call(account: MemoryAccount, held: Holding) -> bool:
@@ -102,20 +100,16 @@ def _wide(run: Run, account: MemoryAccount) -> Iterator[Cut]:
     if not weights or any(each.wide_bytes for each in weights):
         return
     fed = [held for held in account.held if held.fed and not held.one_hot]
-    for held in fed:
-        if held.dtype != "float64":
-            continue
-        cast = held.bytes / 2 if _is_at_call(account, held) else 0.0
-        yield Cut(Reason.WIDE, held.bytes / 2 + cast, holding_line(run, held), held.path)
+    for held in (held for held in fed if held.dtype == "float64"):
+        copies = 2 if _is_at_call(account, held) else 1
+        yield Cut(Reason.WIDE, copies * held.bytes / 2, holding_line(run, held), held.path)
 
 
 def _copies(run: Run, account: MemoryAccount) -> Iterator[Cut]:
     """Data that another name holds as well, in another form, and that nothing reads afterwards."""
-    scopes: dict[tuple[str, str], list[Holding]] = {}
-    for held in account.held:
-        if held.path.isidentifier():
-            scopes.setdefault((held.file, held.function), []).append(held)
-    for (file, function), group in scopes.items():
+    named = [held for held in account.held if held.path.isidentifier()]
+    by_scope = grouped(named, lambda held: (held.file, held.function))
+    for (file, function), group in by_scope.items():
         names = names_of(run.sources.get(file, ""), function)
         for held in group:
             alike = [each for each in group if elements(each) == elements(held)]
@@ -124,20 +118,20 @@ def _copies(run: Run, account: MemoryAccount) -> Iterator[Cut]:
                 continue
             where = holding_line(run, held)
             other, line = after
-            dropped = account.peak - _high_until(run, account.process, (file, function, line))
+            dropped = account.peak - _high_until(run, account.process, (file, function), line)
             yield Cut(Reason.COPY, held.bytes, where, held.path, other, line, dropped)
 
 
-def _high_until(run: Run, process: int, place: tuple[str, str, int]) -> float:
+def _high_until(run: Run, process: int, function: tuple[str, str], last: int) -> float:
     """The most memory while a function was at a line or before it: all copies were needed then."""
-    file, function, last = place
-    highs = [
-        high.bytes
-        for high in run.facts(MemoryHigh, process)
-        for frame in high.stack
-        if (frame.file, frame.function) == (file, function) and frame.line <= last
-    ]
-    return max(highs, default=0.0)
+    highs = run.facts(MemoryHigh, process)
+    before = (high.bytes for high in highs if _is_before(high, function, last))
+    return max(before, default=0.0)
+
+
+def _is_before(high: MemoryHigh, function: tuple[str, str], last: int) -> bool:
+    frames = [frame for frame in high.stack if function_of(frame) == function]
+    return any(frame.line <= last for frame in frames)
 
 
 def _read_last_for(name: str, others: Iterable[str], names: Names) -> tuple[str, int] | None:
@@ -184,15 +178,13 @@ def _number(value: object) -> float:
 
 def _single_elements(run: Run, account: MemoryAccount) -> Iterator[Cut]:
     """A function of the user's that is mapped over one element, which holds all of the data."""
-    sizes: dict[Stack, float] = {}  # by line
-    for dataset, stage in source_stages(run, account.process):
-        line = stage.stack[:1]
-        if stage.kind == "Tensor" and line:
-            sizes[line] = max(sizes.get(line, 0.0), _mapped_bytes(dataset, stage))
-    for stack, size in sizes.items():
-        if size >= _ONE_ELEMENT:
-            frees = float(np.clip(account.unowned, size, _COPIES * size))
-            yield Cut(Reason.ONE_ELEMENT, frees, say.place(run, stack[0]), say.size(size))
+    stages = source_stages(run, account.process)
+    single = [(stage, _mapped_bytes(of, stage)) for of, stage in stages if stage.kind == "Tensor"]
+    large = [(stage, size) for stage, size in single if stage.stack and size >= _ONE_ELEMENT]
+    by_line = largest_of_each(large, lambda pair: pair[0].stack[0], lambda pair: pair[1])
+    for place, (_, size) in by_line.items():
+        frees = float(np.clip(account.unowned, size, _COPIES * size))
+        yield Cut(Reason.ONE_ELEMENT, frees, say.place(run, place), say.size(size))
 
 
 def _mapped_bytes(dataset: Dataset, source: BuiltStage) -> float:
@@ -215,17 +207,15 @@ def _constants(account: MemoryAccount) -> Iterator[Cut]:
 
 def _broadcasts(run: Run, account: MemoryAccount) -> Iterator[Cut]:
     """Large tensors that are only made to be reduced, where they are most of the temporaries."""
-    largest: dict[Stack, Broadcast] = {}  # by line: a function may be traced repeatedly
-    for found in run.facts(Broadcast, account.process):
-        known = largest.get(found.stack[:1])
-        if known is None or known.bytes < found.bytes:
-            largest[found.stack[:1]] = found
+    made = [found for found in run.facts(Broadcast, account.process) if found.stack]
+    # By line: a function may be traced repeatedly.
+    by_line = largest_of_each(made, lambda found: found.stack[0], lambda found: found.bytes)
     temporary = account.held_by(Part.TEMPORARY, Part.REST)
-    for stack, found in largest.items():
-        if not stack or temporary < _SEEN * found.bytes:
+    for place, found in by_line.items():
+        if temporary < _SEEN * found.bytes:
             continue  # XLA or the optimizer of graphs left it out
         frees = min(temporary, min(found.copies, _COPIES) * found.bytes)
         if frees >= _MOST_OF_TEMPORARIES * temporary:
             sides = " × ".join(f"{side:,}" for side in found.shape)
             left = say.size(found.result)
-            yield Cut(Reason.BROADCAST, frees, say.place(run, stack[0]), sides, left)
+            yield Cut(Reason.BROADCAST, frees, say.place(run, place), sides, left)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from unslow.analyse.host.machine import during, process_of
+from unslow.analyse.run.during import facts_during
 from unslow.analyse.stats.robust import running_median
 from unslow.facts.memory import Container, Containers, Live
 from unslow.model import Loop, Process, Run
@@ -66,14 +67,14 @@ def used(process: Process, loop: Loop) -> float:
 
 def largest_containers(run: Run, loop: Loop) -> tuple[Container, ...]:
     """The user's growing containers at the last inspection in a loop, the largest first."""
-    inspections = [each for each in run.facts(Containers) if loop.holds(each)]
+    inspections = facts_during(run, loop, Containers)
     found = inspections[-1].found if inspections else ()
     return tuple(sorted(found, key=lambda container: -container.bytes))
 
 
 def counted_once(run: Run, loop: Loop) -> bool:
     """Whether the tensors that Python holds were counted a single time in a loop."""
-    return sum(loop.holds(each) for each in run.facts(Live)) == 1
+    return len(facts_during(run, loop, Live)) == 1
 
 
 def tensors_held(run: Run, loop: Loop) -> float | None:
@@ -81,7 +82,7 @@ def tensors_held(run: Run, loop: Loop) -> float | None:
 
     After a single count it is all that they hold: they cannot have gained more.
     """
-    counts = [each for each in run.facts(Live) if loop.holds(each)]
+    counts = facts_during(run, loop, Live)
     if not counts:
         return None
     first = counts[0] if counts[-1].step > counts[0].step else Live(step=0)

@@ -45,6 +45,11 @@ def block_means(values: Floats, most: int) -> Floats:
     return np.append(values[:cut].reshape(-1, width).mean(axis=1), values[cut:].mean())
 
 
+def median_of(values: Floats) -> float:
+    """The median; 0 where there are no values."""
+    return float(np.median(values)) if len(values) else 0.0
+
+
 def spread(values: Floats) -> float:
     """A standard deviation from the median absolute deviation."""
     if not len(values):
