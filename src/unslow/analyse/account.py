@@ -22,6 +22,8 @@ from unslow.analyse.loop_phases import (
     is_between_calls,
     name_of,
 )
+from unslow.analyse.places import Line, lines_in
+from unslow.analyse.sampled_time import in_steps, is_at
 from unslow.analyse.scopes import Scope
 from unslow.analyse.stretches import (
     AFTER,
@@ -216,14 +218,13 @@ def _named_endings(run: Run, samples: Sequence[Sample]) -> list[Sample]:
     on 2.21, without unslow too).
     """
     made = [fact.stack[0] for fact in run.facts(IteratorMade) if fact.stack and not fact.in_fit]
-    lines = {(place.file, place.line) for place in made}
-    return [replace(sample, leaf=ENDING) if _is_at(sample, lines) else sample for sample in samples]
+    lines = lines_in(made)
+    return [replace(each, leaf=ENDING) if _is_waiting_at(each, lines) else each for each in samples]
 
 
-def _is_at(sample: Sample, lines: Collection[tuple[str, int]]) -> bool:
-    if sample.phase is not Phase.OTHER or sample.leaf != "python" or not sample.stack:
-        return False
-    return (sample.stack[0].file, sample.stack[0].line) in lines
+def _is_waiting_at(sample: Sample, lines: Collection[Line]) -> bool:
+    is_python = sample.phase is Phase.OTHER and sample.leaf == "python"
+    return is_python and is_at(sample, lines)
 
 
 def _other(run: Run, loops: Sequence[Loop], samples: Sequence[Sample]) -> list[Part]:
@@ -238,8 +239,8 @@ def _other(run: Run, loops: Sequence[Loop], samples: Sequence[Sample]) -> list[P
         own += (1 - share) * loop.phase(Phase.OTHER)
     named = _by_name(samples, Scope(run, loops[0].process))
     in_python = [*named[OWN_PYTHON], *named[_PREPARATION], *named[ENDING]]
-    each_sample = own / max(1, _in_steps(in_python))
-    prepared, ended = (each_sample * _in_steps(named[name]) for name in (_PREPARATION, ENDING))
+    each_sample = own / max(1, in_steps(in_python))
+    prepared, ended = (each_sample * in_steps(named[name]) for name in (_PREPARATION, ENDING))
     parts = [
         Part(_PREPARATION, prepared, Kind.KNOWN, _hottest(named[_PREPARATION])),
         Part(ENDING, ended, Kind.KNOWN, _hottest(named[ENDING])),
@@ -257,10 +258,6 @@ def _by_name(samples: Iterable[Sample], scope: Scope) -> dict[str, list[Sample]]
             name = _PREPARATION
         named[name].append(sample)
     return named
-
-
-def _in_steps(samples: Iterable[Sample]) -> int:
-    return sum(sample.in_steps for sample in samples)
 
 
 def _hottest(samples: Iterable[Sample]) -> Location | None:

@@ -105,11 +105,8 @@ class _Seen:
 
 def _fills_cache(iterator: ProfiledIterator) -> bool:
     """Whether what stands below a cache is at work: later passes will not be like this one."""
-    for place, stage in iterator.stages.items():
-        *upper, own = place.split("/")
-        if stage.count and "Cache" not in own and any("Cache" in name for name in upper):
-            return True
-    return False
+    at_work = [place.rpartition("/") for place, stage in iterator.stages.items() if stage.count]
+    return any("Cache" in upper and "Cache" not in own for upper, _, own in at_work)
 
 
 def _explains_wait(iterator: ProfiledIterator) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 from unslow.facts.data import ModelNode, PipelineReading
@@ -60,7 +61,7 @@ def nodes_by_path(reading: PipelineReading) -> dict[str, ModelNode]:
 def latest_nodes(iterators: Sequence[Readings]) -> dict[str, ModelNode]:
     """The last state of the node at each path: settings, buffers and sizes."""
     found: dict[str, ModelNode] = {}
-    readings = [reading for iterator in iterators for reading in iterator.all]
+    readings = chain.from_iterable(iterator.all for iterator in iterators)
     for reading in sorted(readings, key=lambda reading: reading.time):
         for path, node in nodes_by_path(reading).items():
             if node.elements or path not in found:

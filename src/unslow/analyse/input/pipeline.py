@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import NamedTuple
 
-from unslow.analyse import wording as say
+from unslow.analyse.grouping import grouped
 from unslow.analyse.input import graph_pipeline
 from unslow.analyse.input.model_readings import (
     Readings,
@@ -18,10 +18,12 @@ from unslow.analyse.input.model_readings import (
     work_per_batch,
 )
 from unslow.analyse.input.overlay import NOT_RUN, Match, base, match_stages
+from unslow.analyse.places import shown
 from unslow.facts.data import ENDLESS, BuiltStage, Dataset, IteratorMade, PipelineReading
 from unslow.model import Location, Loop, Run
 
 READS = graph_pipeline.READS
+_NOT_ASKED_FOR = BuiltStage(kind="")  # TensorFlow added the stage
 
 
 @dataclass(frozen=True)
@@ -39,9 +41,7 @@ class Stage:
     buffered: float = 0.0  # elements in its buffer at the last reading
     buffered_bytes: float = 0.0
     bytes: float = 0.0  # of one of its elements
-    asked: BuiltStage = field(
-        default_factory=lambda: BuiltStage(kind="")
-    )  # as the program built it
+    asked: BuiltStage = _NOT_ASKED_FOR  # as the program built it
 
     @property
     def injected(self) -> bool:
@@ -113,8 +113,7 @@ class Pipeline:
 
     @property
     def batch_size(self) -> float:
-        sizes = [stage.batch_size for stage in self.built if stage.batch_size]
-        return float(sizes[0]) if sizes else 1.0
+        return float(next((stage.batch_size for stage in self.built if stage.batch_size), 1.0))
 
     def is_seen_in(self, loop: Loop) -> bool:
         start, stop = self.span
@@ -135,31 +134,25 @@ class _Key(NamedTuple):
 def pipelines(run: Run) -> list[Pipeline]:
     """Every pipeline that gave out batches."""
     built = {(fact.process, fact.dataset): fact.stages for fact in run.facts(Dataset)}
-    made: dict[tuple[int, int], list[IteratorMade]] = defaultdict(list)
-    for fact in run.facts(IteratorMade):
-        made[fact.process, fact.dataset].append(fact)
+    made = grouped(run.facts(IteratorMade), lambda fact: (fact.process, fact.dataset))
     found = []
     for key, iterators in _by_pipeline(run).items():
-        # Never used: Keras makes one iterator more than it needs.
-        used = [one for one in iterators if one.last.elements]
-        if used:
-            whose = (key.process, key.dataset)
-            found.append(_pipeline(run, key, built.get(whose, ()), made[whose], used))
+        whose = (key.process, key.dataset)
+        found.append(_pipeline(run, key, built.get(whose, ()), made.get(whose, ()), iterators))
     return found
 
 
 def _by_pipeline(run: Run) -> dict[_Key, list[Readings]]:
-    by_iterator: dict[tuple[_Key, int], list[PipelineReading]] = defaultdict(list)
-    for reading in run.facts(PipelineReading):
-        key = _Key(reading.process, reading.dataset, reading.evaluates)
-        by_iterator[key, reading.iterator].append(reading)
-    found: dict[_Key, list[Readings]] = defaultdict(list)
-    for (key, _), readings in by_iterator.items():
-        found[key].append(Readings(tuple(readings)))
-    for profiled in graph_pipeline.profiled_readings(run):
-        end = profiled.last
-        found[_Key(end.process, end.dataset, end.evaluates)].append(profiled)
-    return found
+    by_iterator = grouped(run.facts(PipelineReading), lambda one: (_key(one), one.iterator))
+    iterators = [Readings(tuple(readings)) for readings in by_iterator.values()]
+    iterators += graph_pipeline.profiled_readings(run)
+    # Keras makes one iterator more than it needs.
+    used = [one for one in iterators if one.last.elements]
+    return grouped(used, lambda one: _key(one.last))
+
+
+def _key(reading: PipelineReading) -> _Key:
+    return _Key(reading.process, reading.dataset, reading.evaluates)
 
 
 def _pipeline(
@@ -201,8 +194,7 @@ def _pipeline(
 
 def _made_at(run: Run, made: Sequence[IteratorMade]) -> Location | None:
     """Where its first iterator was made."""
-    stack = next((one.stack for one in made if one.stack), ())
-    return say.place(run, stack[0]) if stack else None
+    return shown(run, next((one.stack for one in made if one.stack), ()))
 
 
 def _per_step(iterators: Sequence[Readings]) -> float:
@@ -250,12 +242,10 @@ def _mean_wait(iterators: Sequence[Readings], since: PipelineReading | None = No
 
 def endless_cache(run: Run, process: int) -> Location | None:
     """The line that caches in memory what has no end, as behind a `repeat()`."""
-    for dataset in run.facts(Dataset, process):
-        for stage in dataset.stages:
-            in_memory = stage.kind == "Cache" and not stage.file
-            if in_memory and stage.length == ENDLESS and stage.stack:
-                return say.place(run, stage.stack[0])
-    return None
+    stages = chain.from_iterable(dataset.stages for dataset in run.facts(Dataset, process))
+    in_memory = [stage for stage in stages if stage.kind == "Cache" and not stage.file]
+    endless = (stage.stack for stage in in_memory if stage.length == ENDLESS and stage.stack)
+    return shown(run, next(endless, ()))
 
 
 def _stages(
@@ -263,7 +253,7 @@ def _stages(
 ) -> Iterable[Stage]:
     """The stages with what they did, counted over iterators that read from a full cache."""
     # Sources leave the model when they are used up: the reading with most nodes has them all.
-    readings = [reading for one in iterators for reading in one.all]
+    readings = chain.from_iterable(one.all for one in iterators)
     shape = nodes_by_path(max(readings, key=lambda reading: len(reading.nodes)))
     if "" not in shape or not shape[""].inputs:
         return
@@ -280,7 +270,7 @@ def _stages(
         yield _stage(run, match, [built[position] for position in match.positions], work_of)
     for stage in built[lowest + 1 :]:  # used up before the first reading
         if stage.kind not in NOT_RUN:
-            yield Stage(stage.kind, _location(run, stage), bytes=stage.bytes, asked=stage)
+            yield Stage(stage.kind, shown(run, stage.stack), bytes=stage.bytes, asked=stage)
 
 
 def _stage(run: Run, match: Match, built: Sequence[BuiltStage], work_of: dict[int, Work]) -> Stage:
@@ -300,16 +290,11 @@ def _stage(run: Run, match: Match, built: Sequence[BuiltStage], work_of: dict[in
         return stage
     # The line of a fused stage is that of its function; its other settings come from both.
     leader = next((one for one in reversed(built) if one.function is not None), built[0])
-    sizes = [one.batch_size for one in built if one.batch_size]
-    buffers = [one.buffer_size for one in built if one.buffer_size]
     asked = leader.replace(
-        batch_size=sizes[0] if sizes else None, buffer_size=buffers[0] if buffers else None
+        batch_size=next((one.batch_size for one in built if one.batch_size), None),
+        buffer_size=next((one.buffer_size for one in built if one.buffer_size), None),
     )
-    return replace(stage, location=_location(run, leader), asked=asked)
-
-
-def _location(run: Run, stage: BuiltStage) -> Location | None:
-    return say.place(run, stage.stack[0]) if stage.stack else None
+    return replace(stage, location=shown(run, leader.stack), asked=asked)
 
 
 def shuffle_elements(shuffle: BuiltStage) -> float:

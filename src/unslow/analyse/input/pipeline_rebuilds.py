@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import numpy as np
 
 from unslow.analyse.graphs.retrace_reasons import Blamed
+from unslow.analyse.places import function_of, lines_in
+from unslow.analyse.sampled_time import in_steps, is_at
 from unslow.facts.data import BuiltStage, Dataset
 from unslow.model import Phase, Run
 
@@ -20,13 +24,13 @@ def stages_of(run: Run, found: Blamed) -> list[BuiltStage]:
     caller = found.traces[0].caller
     if caller is None:
         return []
-    stages = [stage for fact in run.facts(Dataset) for stage in fact.stages if stage.stack]
-    where = (caller.file, caller.function)
-    return [one for one in stages if (one.stack[0].file, one.stack[0].function) == where]
+    stages = chain.from_iterable(dataset.stages for dataset in run.facts(Dataset))
+    users = [stage for stage in stages if stage.stack]
+    return [stage for stage in users if function_of(stage.stack[0]) == function_of(caller)]
 
 
 def lines_of(run: Run, found: Blamed) -> set[tuple[str, int]]:
-    return {(stage.stack[0].file, stage.stack[0].line) for stage in stages_of(run, found)}
+    return lines_in(stage.stack[0] for stage in stages_of(run, found))
 
 
 def rebuilding(run: Run, found: Blamed) -> float:
@@ -34,13 +38,10 @@ def rebuilding(run: Run, found: Blamed) -> float:
     if found.reason != "pipeline":
         return 0.0
     lines = lines_of(run, found)
-    total = building = 0
-    for sample in run.samples:
-        if sample.training and sample.stack:
-            total += sample.in_steps
-            line = (sample.stack[0].file, sample.stack[0].line)
-            building += sample.in_steps * (sample.phase is Phase.OTHER and line in lines)
-    share = building / max(1, total)
+    training = [sample for sample in run.samples if sample.training and sample.stack]
+    untimed = [sample for sample in training if sample.phase is Phase.OTHER]
+    building = [sample for sample in untimed if is_at(sample, lines)]
+    share = in_steps(building) / max(1, in_steps(training))
     needed_once = 1 - 1 / max(2, found.count + 1)
     return _preparing(run, found) + run.trained * share * needed_once
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from unslow.analyse import wording as say
+from unslow.analyse.grouping import grouped
 from unslow.analyse.scopes import Sources
 from unslow.facts.data import Dataset, PythonFunction, PythonLine
 from unslow.model import Location, Loop, Run
@@ -32,22 +34,22 @@ class CalledBack:
 
 
 def called_back(run: Run, loop: Loop) -> list[CalledBack]:
-    fetching: set[str] = set()
-    for dataset in run.facts(Dataset, loop.process):
-        fetching.update(*(stage.tokens for stage in dataset.stages))
-    # A function has another token in every graph that calls it.
-    by_place: dict[Location, dict[str, list[PythonFunction]]] = defaultdict(dict)
-    for fact in run.facts(PythonFunction, loop.process):
-        if fact.token not in fetching and run.sources.get(fact.place.file):
-            tokens = by_place[say.place(run, fact.place)]
-            tokens.setdefault(fact.token, []).append(fact)
-    return [_called_back(run, loop, place, tokens) for place, tokens in by_place.items()]
+    datasets = run.facts(Dataset, loop.process)
+    stages = chain.from_iterable(dataset.stages for dataset in datasets)
+    fetching = set(chain.from_iterable(stage.tokens for stage in stages))
+    functions = run.facts(PythonFunction, loop.process)
+    users = [one for one in functions if run.sources.get(one.place.file)]
+    in_steps = [one for one in users if one.token not in fetching]
+    by_place = grouped(in_steps, lambda one: say.place(run, one.place))
+    return [_called_back(run, loop, place, facts) for place, facts in by_place.items()]
 
 
 def _called_back(
-    run: Run, loop: Loop, function: Location, tokens: dict[str, list[PythonFunction]]
+    run: Run, loop: Loop, function: Location, facts: Sequence[PythonFunction]
 ) -> CalledBack:
     calls, seconds = 0, 0.0
+    # A function has another token in every graph that calls it.
+    tokens = grouped(facts, lambda fact: fact.token)
     for totals in tokens.values():
         before, after = _at(totals, loop.start), _at(totals, loop.stop)
         calls += after.count - before.count
@@ -69,19 +71,17 @@ def lines_inside(run: Run, process: int, tokens: Collection[str]) -> Counter[Sta
     of the threads that they wait for. Calls too short to be sampled were traced now and then:
     samples of those fall on the lines that release Python's lock.
     """
-    last: dict[tuple[str, str, Stack], float] = {}
-    for fact in run.facts(PythonLine, process):
-        if fact.token in tokens:
-            stack = tuple(say.place(run, place) for place in fact.stack)
-            last[fact.token, fact.way, stack] = fact.count
+    facts = [fact for fact in run.facts(PythonLine, process) if fact.token in tokens]
+    last = {(fact.token, fact.way, fact.stack): fact for fact in facts}
     ways: dict[str, Counter[Stack]] = defaultdict(Counter)
-    for (_, way, stack), count in last.items():
-        ways[way][stack] += round(count * 1000)
-    sampled = ways["sampled"] or ways["workers"]
-    enough = sum(sampled.values()) >= _FEWEST_SAMPLES * 1000 and not _are_short(
-        run, process, tokens
-    )
-    return sampled if enough or not ways["traced"] else ways["traced"]
+    for fact in last.values():
+        stack = tuple(say.place(run, place) for place in fact.stack)
+        ways[fact.way][stack] += round(fact.count * 1000)
+    sampled, traced = ways["sampled"] or ways["workers"], ways["traced"]
+    if not traced:
+        return sampled
+    is_enough = sampled.total() >= _FEWEST_SAMPLES * 1000
+    return sampled if is_enough and not _are_short(run, process, tokens) else traced
 
 
 def _are_short(run: Run, process: int, tokens: Collection[str]) -> bool:
@@ -101,23 +101,22 @@ def hottest(run: Run, counts: Counter[Stack]) -> Location | None:
     """From the outermost line inwards, while what it calls takes longer than the line itself."""
     sources = Sources(run.sources)
     path: Stack = ()
-    while True:
-        inner: Counter[Stack] = Counter()
-        own = 0
-        for stack, count in counts.items():
-            depth = len(stack) - len(path)
-            if stack[depth:] != path:
-                continue
-            if depth == 0:
-                own += count
-            else:
-                inner[stack[depth - 1 :]] += count
-        if not inner:
-            return _in_body(run, path[0], counts) if path else None
+    while inner := _one_deeper(counts, path):
         deepest = _most_in_one_loop(sources, inner)
-        if path and inner[deepest] <= own:
-            return _in_body(run, path[0], counts)
+        if path and inner[deepest] <= counts[path]:
+            break
         path = deepest
+    return _in_body(run, path[0], counts) if path else None
+
+
+def _one_deeper(counts: Counter[Stack], path: Stack) -> Counter[Stack]:
+    """The time below the line that a path leads to, by the next line inwards."""
+    inner: Counter[Stack] = Counter()
+    for stack, count in counts.items():
+        depth = len(stack) - len(path)
+        if depth > 0 and stack[depth:] == path:
+            inner[stack[depth - 1 :]] += count
+    return inner
 
 
 def _most_in_one_loop(sources: Sources, counts: Counter[Stack]) -> Stack:
@@ -125,14 +124,14 @@ def _most_in_one_loop(sources: Sources, counts: Counter[Stack]) -> Stack:
 
     The time of a short loop spreads over its lines: none of them may be the hottest by itself.
     """
-    together: Counter[tuple[str, int]] = Counter()
-    held: dict[tuple[str, int], Counter[Stack]] = defaultdict(Counter)
-    for stack, count in counts.items():
-        loops = sources.loops(stack[0])
-        key = (stack[0].file, loops[-1].lineno if loops else stack[0].line)
-        together[key] += count
-        held[key][stack] = count
-    return held[together.most_common(1)[0][0]].most_common(1)[0][0]
+    loops = grouped(counts, lambda stack: (stack[0].file, _loop_line(sources, stack[0])))
+    hottest_loop = max(loops.values(), key=lambda stacks: sum(counts[stack] for stack in stacks))
+    return max(hottest_loop, key=lambda stack: counts[stack])
+
+
+def _loop_line(sources: Sources, place: Location) -> int:
+    loops = sources.loops(place)
+    return loops[-1].lineno if loops else place.line
 
 
 def _in_body(run: Run, found: Location, counts: Counter[Stack]) -> Location:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from statistics import median
 
 from unslow.analyse import wording as say
@@ -47,7 +48,7 @@ def queue_waits(run: Run) -> Iterator[QueueWait]:
         steps = drawn(run, loop)
         # Inspections are ever further apart: the later half stands for most steps of the loop.
         later = steps[len(steps) // 2 :]
-        made = [ran.made[0] for step in later for ran in step if ran.made]
+        made = [ran.made for ran in chain.from_iterable(later) if ran.made]
         rows = loop.count[1:]
         if len(steps) < _INSPECTED or not made or not rows.sum():
             continue
@@ -59,6 +60,6 @@ def queue_waits(run: Run) -> Iterator[QueueWait]:
             step=step,
             per_step=wait,
             threads=later[-1][-1].filled_by,
-            location=say.place(run, made[-1]),
+            location=say.place(run, made[-1][0]),
             floor=Machine(processor(run, loop), cores_of(run, loop.process)).floor,
         )

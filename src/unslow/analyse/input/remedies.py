@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 import numpy as np
 
@@ -131,10 +132,13 @@ def remedies(run: Run, wait: Wait) -> list[Remedy]:
 
 def _is_explained(wait: Wait, pipeline: Pipeline) -> bool:
     """Whether the stages do work that could be what is waited for."""
-    work = slowest(pipeline.stages)[0] * pipeline.per_step
-    return bool(pipeline.stages) and (
-        wait.share >= _LONG_WAIT or work >= _LEAST_WORK * wait.per_step
-    )
+    has_enough_work = _slowest_work(pipeline) >= _LEAST_WORK * wait.per_step
+    return bool(pipeline.stages) and (wait.share >= _LONG_WAIT or has_enough_work)
+
+
+def _slowest_work(pipeline: Pipeline) -> float:
+    """Seconds per step of the slowest stages that share a thread."""
+    return slowest(pipeline.stages)[0] * pipeline.per_step
 
 
 def _is_certain(wait: Wait) -> bool:
@@ -151,9 +155,8 @@ def certainty(wait: Wait) -> Certainty:
     """MEASURED where the stages are slow enough to explain the wait without a busy machine."""
     if wait.pipeline is None or not wait.pipeline.stages:
         return Certainty.LIKELY
-    work = slowest(wait.pipeline.stages)[0] * wait.pipeline.per_step
-    clear = wait.share >= _LONG_WAIT or work >= _KEEPS_UP * wait.step
-    return Certainty.MEASURED if clear else Certainty.LIKELY
+    is_slow = _slowest_work(wait.pipeline) >= _KEEPS_UP * wait.step
+    return Certainty.MEASURED if is_slow or wait.share >= _LONG_WAIT else Certainty.LIKELY
 
 
 def limiting_stage(pipeline: Pipeline) -> Stage | None:
@@ -164,13 +167,9 @@ def limiting_stage(pipeline: Pipeline) -> Stage | None:
     if found is None or found.kind != "Shuffle":
         return found
     # A shuffle waits for what fills it, and counts that as its own work.
-    work = []
-    for stage in pipeline.stages[pipeline.stages.index(found) + 1 :]:
-        if stage.kind == "Cache":
-            break
-        if _computes(stage):
-            work.append(stage)
-    return max(work, key=lambda stage: stage.busy, default=found)
+    below = pipeline.stages[pipeline.stages.index(found) + 1 :]
+    filling = takewhile(lambda stage: stage.kind != "Cache", below)
+    return max(filter(_computes, filling), key=lambda stage: stage.busy, default=found)
 
 
 def python_work(run: Run, wait: Wait, pipeline: Pipeline, stage: Stage) -> PythonWork | None:

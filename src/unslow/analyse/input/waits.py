@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -104,7 +105,7 @@ class _Measured:
         if self.steps < 1 or not (self.feeding or fetching):
             return None
         compiled = self._compiled()
-        hidden = sum(wait_per_batch(one) * one.per_step for one in compiled)
+        hidden = sum(map(_wait_per_step, compiled))
         hidden += self._starts(in_python=False)
         hidden = min(hidden, self._mean(loop.phases[:, Phase.RUN]))
         visible = self._visible(fetching)
@@ -141,11 +142,8 @@ class _Measured:
     def _compiled(self) -> list[Pipeline]:
         """Pipelines that compiled steps fetch from and whose wait was measured."""
         inside = [one for one in self.feeding if not one.in_python]
-        well = [
-            one
-            for one in inside
-            if one.over >= _FEWEST_BATCHES and math.isfinite(wait_per_batch(one))
-        ]
+        measured = [one for one in inside if math.isfinite(wait_per_batch(one))]
+        well = [one for one in measured if one.over >= _FEWEST_BATCHES]
         return well or [one for one in inside if math.isfinite(one.wait)]
 
     def _starts(self, in_python: bool) -> float:
@@ -156,7 +154,7 @@ class _Measured:
         running = self.loop.phases[:, Phase.INPUT if in_python else Phase.RUN]
         usual = float(np.median(running[self.first :]))
         fetched = [one for one in self.feeding if one.in_python == in_python]
-        made = [time for pipeline in fetched for time in pipeline.made]
+        made = list(chain.from_iterable(pipeline.made for pipeline in fetched))
         rows = {int(row) for row in np.searchsorted(self.loop.end, made)} - self.prepared
         inside = [row for row in rows if self.first <= row < len(running)]
         return sum(max(0.0, float(running[row]) - usual) for row in inside) / self.steps
@@ -164,7 +162,7 @@ class _Measured:
 
 def _longest(candidates: Iterable[Pipeline], step: float) -> Pipeline | None:
     """The pipeline with the longest wait."""
-    found = max(candidates, key=lambda one: wait_per_batch(one) * one.per_step, default=None)
+    found = max(candidates, key=_wait_per_step, default=None)
     return calibrated(found, step) if found is not None and not found.opaque else None
 
 
@@ -178,6 +176,10 @@ def wait_per_batch(pipeline: Pipeline) -> float:
     if pipeline.filling:
         return pipeline.later
     return pipeline.wait if math.isfinite(pipeline.wait) else pipeline.fetch
+
+
+def _wait_per_step(pipeline: Pipeline) -> float:
+    return wait_per_batch(pipeline) * pipeline.per_step
 
 
 def calibrated(pipeline: Pipeline, step: float) -> Pipeline:

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 
 from unslow.analyse.graphs.call_profile import with_profile
@@ -58,9 +59,9 @@ def assemble(whole: Folder) -> Run:
     table.complete(UnusualCall, lambda call: with_profile(call, raw.path))
     processes = tuple(map(process_of, recorded))
     sources = sources_of(raw.path, recorded)
-    loops = [loop for process in recorded for loop in loops_of(process, lambda: sources)]
-    events = [event for process in recorded for event in events_of(process)]
-    samples = [sample for process in recorded for sample in samples_of(process, loops)]
+    loops = list(chain.from_iterable(loops_of(process, lambda: sources) for process in recorded))
+    events = list(chain.from_iterable(map(events_of, recorded)))  # counts damaged ones
+    samples = chain.from_iterable(samples_of(process, loops) for process in recorded)
     lasted = float(header.get("seconds") or 0.0)
     return Run(
         folder=raw.path,
@@ -113,10 +114,11 @@ def _unfinished(raw: Folder, processes: Sequence[Process]) -> str:
 
 def _unfinished_job(raw: Folder, processes: Sequence[Process]) -> str:
     """A job on several machines: nobody here can ask whether its processes live."""
-    if not raw.header.get("members") and processes:  # started without `unslow run`
-        failed = [process.how for process in processes if process.how not in ("exit", "killed")]
-        if all(process.how != "killed" for process in processes):
-            return f"exit 1 ({failed[0]})" if failed else "exit 0"
+    endings = [process.how for process in processes]
+    is_launched = bool(raw.header.get("members"))  # by `unslow run`
+    if endings and not is_launched and "killed" not in endings:
+        failed = [how for how in endings if how != "exit"]
+        return f"exit 1 ({failed[0]})" if failed else "exit 0"
     return "running" if _age(raw.path) < _SILENT else "unknown: nothing was written for a long time"
 
 
@@ -129,7 +131,7 @@ def _age(folder: str) -> float:
 def _silence(header: JsonObject, processes: Sequence[Process]) -> Iterator[str]:
     """A command that ended by itself long after the last word of its processes."""
     by_itself = str(header.get("ended") or "").startswith("exit")
-    if not by_itself or not processes or any(each.how != "killed" for each in processes):
+    if not by_itself or {process.how for process in processes} != {"killed"}:
         return
     silent = float(header.get("seconds") or 0.0) - max(each.ended for each in processes)
     if silent > _LONG_SILENCE:
@@ -153,11 +155,13 @@ def _is_running(kind: type[Fact] | None) -> bool:
 
 def _notes(raw: Folder, processes: Sequence[Recorded], table: FactTable) -> Iterator[str]:
     """What was damaged or missing."""
-    torn = [log.name for log in raw.logs if log.torn]
-    yield from (f"{name}: the end of its log is cut off; the rest is used" for name in torn)
+    for log in raw.logs:
+        if log.torn:
+            yield f"{log.name}: the end of its log is cut off; the rest is used"
     read = {process.log.name for process in processes}
-    headless = [log.name for log in raw.logs if log.name not in read]
-    yield from (f"{name}: its log has no header and was left out" for name in headless)
+    for log in raw.logs:
+        if log.name not in read:
+            yield f"{log.name}: its log has no header and was left out"
     lines = sum(log.damaged for log in raw.logs) + sum(table.damaged.values())
     rows = sum(process.parsed.damaged for process in processes)
     for count, what in ((lines, "line"), (rows, "row")):

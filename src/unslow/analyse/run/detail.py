@@ -46,9 +46,8 @@ def _until(log: ProcessLog) -> int | None:
 def _cut(log: ProcessLog, until: int, rows: bytes) -> ProcessLog:
     """How the process ended is kept, as if it had ended there."""
     lines = [line for line in log.lines if line["t"] <= until]
-    lines += [
-        {**line, "t": until} for line in log.lines if line["t"] > until and line["k"] == "end"
-    ]
+    later = [line for line in log.lines if line["t"] > until]
+    lines += [{**line, "t": until} for line in later if line["k"] == "end"]
     cut = ProcessLog(log.name, rows, lines)
     cut.torn, cut.damaged, cut.left_out = log.torn, log.damaged, log.left_out
     return cut

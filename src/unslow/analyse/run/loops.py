@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
+from unslow.analyse.grouping import grouped
+from unslow.analyse.places import function_of, located
 from unslow.analyse.run.recorded import Recorded
-from unslow.analyse.run.samples import locations
 from unslow.analyse.stats.trend import trend_of
 from unslow.facts.keras import Fit
 from unslow.facts.process import Site, StackSeen
@@ -51,7 +51,7 @@ Sources = Callable[[], Mapping[str, str]]
 def loops_of(process: Recorded, sources: Sources = dict) -> Iterator[Loop]:
     """The loops of one process, each with its steps."""
     sites = {site.id: site for site in process.of(Site)}
-    rows = process.rows[np.isin(process.rows["site"], list(sites))]
+    rows = _at(process.rows, sites)
     if not len(rows):
         return
     rows, sites = _training_only(rows, sites)
@@ -63,7 +63,7 @@ def loops_of(process: Recorded, sources: Sources = dict) -> Iterator[Loop]:
 def _loops_of_thread(
     process: Recorded, sites: dict[int, Site], rows: np.ndarray, sources: Sources
 ) -> Iterator[Loop]:
-    rows = _in_order(rows[np.isin(rows["site"], list(sites))])
+    rows = _in_order(_at(rows, sites))
     groups = _groups(sites, rows)
     loops = []
     for group in groups:
@@ -76,6 +76,11 @@ def _loops_of_thread(
         repeats = any(sites[number].loop or sites[number].fit for number in group)
         if repeats or is_all_short or loop.steps > _WARM_UP:
             yield loop
+
+
+def _at(rows: np.ndarray, sites: Iterable[int]) -> np.ndarray:
+    """The rows of some sites."""
+    return rows[np.isin(rows["site"], list(sites))]
 
 
 def _in_order(rows: np.ndarray) -> np.ndarray:
@@ -98,7 +103,7 @@ def _training_only(rows: np.ndarray, sites: dict[int, Site]) -> tuple[np.ndarray
     kept = []
     for thread in {site.thread for site in chosen.values()}:
         numbers = [number for number, site in sites.items() if site.thread == thread]
-        mine = _in_order(rows[np.isin(rows["site"], numbers)])
+        mine = _in_order(_at(rows, numbers))
         stay = np.isin(mine["site"], list(chosen))
         left = mine[stay].copy()
         into = np.searchsorted(np.flatnonzero(stay), np.flatnonzero(~stay))
@@ -135,47 +140,48 @@ def _groups(sites: dict[int, Site], rows: np.ndarray) -> list[list[int]]:
     Inside means written inside, or in a function that is called from inside.
     """
     numbers, first = np.unique(rows["site"], return_index=True)
-    by_key: dict[_Key, list[int]] = defaultdict(list)
-    for number in numbers[np.argsort(first)].tolist():
-        by_key[_key(sites[number])].append(number)
-    left = list(by_key.items())
+    in_order = numbers[np.argsort(first)].tolist()
+    left = list(grouped(in_order, lambda number: _key(sites[number])).items())
     merged: list[list[int]] = []
     while left:
         key, members = left.pop(0)
-        for other in list(left):
-            encloses = _enclose(key, other[0])
-            if not encloses and _called(key, other[0], [sites[each] for each in other[1]]):
-                encloses = _in_a_turn(members, other[1], rows)
-            if encloses and _alternate(members, other[1], rows):
-                members = members + other[1]
-                left.remove(other)
+        for other_key, others in list(left):
+            is_inside = _enclose(key, other_key) or (
+                _calls(key, other_key, [sites[each] for each in others])
+                and _in_a_turn(members, others, rows)
+            )
+            if is_inside and _alternate(members, others, rows):
+                members = members + others
+                left.remove((other_key, others))
         merged.append(members)
     return merged
 
 
 def _enclose(one: _Key, other: _Key) -> bool:
     """Whether two loops of one file enclose each other."""
-    if not isinstance(one, _Lines) or not isinstance(other, _Lines):
-        return False
-    return one.encloses(other) or other.encloses(one)
+    match one, other:
+        case _Lines(), _Lines():
+            return one.encloses(other) or other.encloses(one)
+    return False
 
 
-def _called(loop: _Key, other: _Key, sites: list[Site]) -> bool:
+def _calls(loop: _Key, other: _Key, sites: list[Site]) -> bool:
     """Whether the lines of a loop call a function whose own loop updates at some sites."""
-    if not isinstance(loop, _Lines) or not isinstance(other, _Lines):
-        return False
-    return all(loop.holds(site.stack) for site in sites)
+    match loop, other:
+        case _Lines(), _Lines():
+            return all(loop.holds(site.stack) for site in sites)
+    return False
 
 
 def _in_a_turn(one: list[int], other: list[int], rows: np.ndarray) -> bool:
     """Whether updates of some sites are few for each update of others."""
-    counts = [int(rows["count"][np.isin(rows["site"], each)].sum()) for each in (one, other)]
-    return counts[1] <= _MOST_IN_A_TURN * counts[0]
+    updates, others = (int(_at(rows, each)["count"].sum()) for each in (one, other))
+    return others <= _MOST_IN_A_TURN * updates
 
 
 def _alternate(one: list[int], other: list[int], rows: np.ndarray) -> bool:
     """Whether two sets of sites take turns all along, rather than one after the other."""
-    marks = np.isin(rows["site"], one).astype(int)[np.isin(rows["site"], one + other)]
+    marks = np.isin(_at(rows, one + other)["site"], one).astype(int)
     turns = int(np.count_nonzero(np.diff(marks)))
     return turns >= min(int(marks.sum()), int(len(marks) - marks.sum()))
 
@@ -203,13 +209,9 @@ def _alternatives(
     """Sites of which a turn runs one instead of the leader: in the other branch of an `if`."""
     line = _line(sites[leaders[0]])
     tree = tree_of(sources.get(line.file, ""))
-    found = []
-    for number in group:
-        other = _line(sites[number])
-        same_code = (other.file, other.function) == (line.file, line.function)
-        if same_code and tree.exclude_each_other(line.line, other.line):
-            found.append(number)
-    return found
+    lines = {number: _line(sites[number]) for number in group}
+    near = [number for number in group if function_of(lines[number]) == function_of(line)]
+    return [each for each in near if tree.exclude_each_other(line.line, lines[each].line)]
 
 
 def _loop(
@@ -220,7 +222,7 @@ def _loop(
     rows: np.ndarray,
 ) -> Loop:
     site = sites[leaders[0]]
-    inside = rows[np.isin(rows["site"], group)]
+    inside = _at(rows, group)
     leads = np.isin(inside["site"], leaders)
     lead = inside[leads]
     total, phases = _per_step(inside, leads)
@@ -250,7 +252,7 @@ def _loop(
         group=max(1, int(lead["group"].max())),
         elements=lead["elements"] / count,
         values=lead["value"].copy(),
-        stack=locations(site.stack),
+        stack=located(site.stack),
         trains=site.trains,
     )
 

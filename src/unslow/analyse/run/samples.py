@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
+from unslow.analyse.places import located
 from unslow.analyse.run.recorded import Recorded
 from unslow.facts.process import Samples, StackSeen
-from unslow.facts.schema import Stack
-from unslow.model import Location, Loop, Phase, Sample
+from unslow.model import Loop, Phase, Sample
 
 
 def samples_of(process: Recorded, loops: Sequence[Loop]) -> Iterator[Sample]:
@@ -31,7 +31,7 @@ def samples_of(process: Recorded, loops: Sequence[Loop]) -> Iterator[Sample]:
     for seen in stacks.values():
         if first_half[seen.id] + second_half[seen.id]:
             yield Sample(
-                stack=locations(seen.stack),
+                stack=located(seen.stack),
                 leaf=_leaf(seen),
                 process=process.index,
                 training=seen.trains,
@@ -41,10 +41,6 @@ def samples_of(process: Recorded, loops: Sequence[Loop]) -> Iterator[Sample]:
                 phase=_phase(seen.phase),
                 bins=tuple(bins[seen.id]),
             )
-
-
-def locations(stack: Stack) -> tuple[Location, ...]:
-    return tuple(Location(*place) for place in stack)
 
 
 def _leaf(seen: StackSeen) -> str:

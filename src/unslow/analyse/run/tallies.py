@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from unslow.analyse import wording as say
-from unslow.facts.schema import Stack, Tally
+from unslow.analyse.grouping import grouped
+from unslow.facts.schema import Tally
 from unslow.model import Location, Run
 
 T = TypeVar("T", bound=Tally)
@@ -37,35 +37,29 @@ class Interval(Protocol):
 
 def line_totals(run: Run, loop: Interval, kind: type[T]) -> list[LineTotal[T]]:
     """The most expensive line first; totals from before the interval are subtracted."""
-    by_line: dict[Stack, list[T]] = defaultdict(list)
-    for fact in run.facts(kind, loop.process):
-        if fact.stack:
-            by_line[fact.stack].append(fact)
-    found = []
-    for facts in by_line.values():
-        before, last = _around(loop, facts)
-        if last is None or last.count <= (before.count if before else 0):
-            continue
-        start = before or kind()
-        found.append(
-            LineTotal(
-                location=say.place(run, last.stack[0]),
-                count=last.count - start.count,
-                seconds=last.took - start.took,
-                amount=last.amount - start.amount,
-                fact=last,
-            )
-        )
-    return sorted(found, key=lambda total: -total.seconds)
+    written = [fact for fact in run.facts(kind, loop.process) if fact.stack]
+    by_line = grouped(written, lambda fact: fact.stack)
+    found = [_gained(run, *_around(loop, facts, kind())) for facts in by_line.values()]
+    return sorted((total for total in found if total.count > 0), key=lambda total: -total.seconds)
 
 
-def _around(loop: Interval, facts: list[T]) -> tuple[T | None, T | None]:
-    """The last totals before a loop, and its own.
+def _gained(run: Run, before: T, last: T) -> LineTotal[T]:
+    return LineTotal(
+        location=say.place(run, last.stack[0]),
+        count=last.count - before.count,
+        seconds=last.took - before.took,
+        amount=last.amount - before.amount,
+        fact=last,
+    )
+
+
+def _around(loop: Interval, facts: list[T], nothing: T) -> tuple[T, T]:
+    """The last totals before a loop, and its own, which are the same where it added nothing.
 
     Those written first after the loop hold its end, and a moment more.
     """
     before = [fact for fact in facts if fact.time < loop.start]
     inside = [fact for fact in facts if loop.start <= fact.time <= loop.stop]
     after = [fact for fact in facts if fact.time > loop.stop]
-    last = [*inside, *after[:1]]
-    return before[-1] if before else None, last[-1] if last else None
+    last = [*before, *inside, *after[:1]]
+    return before[-1] if before else nothing, last[-1]
