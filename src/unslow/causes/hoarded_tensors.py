@@ -15,7 +15,7 @@ from unslow.analyse.host.machine import process_of
 from unslow.analyse.memory import container_series as containers
 from unslow.analyse.memory.container_growth import growth_place
 from unslow.analyse.memory.container_series import ContainerSeries, container_series, hidden_tensors
-from unslow.analyse.memory.headroom import memory_left, steps_until_full
+from unslow.analyse.memory.process_memory import memory_left, steps_until_full
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause, Spot
 from unslow.facts.memory import Container, Containers, Live

@@ -10,14 +10,14 @@ import numpy as np
 
 from unslow.analyse import wording as say
 from unslow.analyse.graphs.repeated_fits import amid_fit
-from unslow.analyse.host.machine import contention
+from unslow.analyse.host.machine import contention, cores_of
 from unslow.analyse.input import remedies
 from unslow.analyse.input.overlay import READERS
 from unslow.analyse.input.pipeline import Stage
 from unslow.analyse.input.queues import QueueWait, queue_waits
 from unslow.analyse.input.remedies import SLEEPING_THREADS, Remedy, best_remedy, certainty
 from unslow.analyse.input.repeated_work import cache_finding
-from unslow.analyse.input.waits import Wait, cores_of, limits_next, waits
+from unslow.analyse.input.waits import Wait, limits_next, waits
 from unslow.analyse.sketches.pipelines import Made, pipeline_facts
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause
@@ -142,7 +142,7 @@ class InputBound(Cause):
             ),
             advice="Let more threads fill it (`num_threads=`), or make the batches with tf.data: "
             "`map(…, num_parallel_calls=tf.data.AUTOTUNE)`, `batch`, `prefetch`.",
-            detail=_MoreThreads(max(2 * queue.threads, cores_of(run, queue.loop.process) or 2)),
+            detail=_MoreThreads(max(2 * queue.threads, cores_of(run, queue.loop) or 2)),
         )
 
     def _finding(self, run: Run, wait: Wait, remedy: Remedy) -> Finding:

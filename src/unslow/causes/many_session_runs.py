@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from unslow.analyse.graphs.session_steps import (
-    Line,
     Site,
     fetched,
     inspected_loops,
@@ -17,6 +16,7 @@ from unslow.analyse.graphs.session_steps import (
     sites,
 )
 from unslow.analyse.listing import listed
+from unslow.analyse.places import Line
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause, Spot
 from unslow.facts.schema import Place

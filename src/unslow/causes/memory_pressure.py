@@ -11,8 +11,13 @@ from unslow.analyse import wording as say
 from unslow.analyse.host.machine import during, gained, process_of
 from unslow.analyse.memory.account import READS as ACCOUNT_READS
 from unslow.analyse.memory.account import Part, memory_account
-from unslow.analyse.memory.headroom import steps_until_full
-from unslow.analyse.memory.process_memory import largest_containers, limit, rise, used
+from unslow.analyse.memory.process_memory import (
+    largest_containers,
+    limit,
+    rise,
+    steps_until_full,
+    used,
+)
 from unslow.analyse.sketches.sketch import Sketch
 from unslow.cause import Cause
 from unslow.facts.memory import Containers

@@ -16,12 +16,12 @@ from unslow.analyse.input.pipeline import endless_cache
 from unslow.analyse.input.pipeline_rebuilds import rebuilding
 from unslow.analyse.memory.created_objects import READS as MADE_READS
 from unslow.analyse.memory.created_objects import made_lines
-from unslow.analyse.memory.headroom import steps_until_full
 from unslow.analyse.memory.process_memory import (
     counted_once,
     largest_containers,
     limit,
     rise,
+    steps_until_full,
     tensors_held,
     used,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 
 from unslow.analyse.host.xplane import Span, Thread, covered, read_trace
@@ -33,13 +34,13 @@ def read_call(folder: str, file: str) -> CallProfile | None:
 def call_profile(data: bytes) -> CallProfile | None:
     """The longest call of a compiled function in a serialized `Trace` of the profiler."""
     threads = read_trace(data)
-    spans = [span for thread in threads for span in thread.spans if span.length]
-    calls = [span for span in spans if span.name.startswith(_CALL)]
+    spans = list(chain.from_iterable(thread.spans for thread in threads))
+    calls = [span for span in spans if span.length and span.name.startswith(_CALL)]
     if not calls:
         return None
     call = max(calls, key=lambda span: span.length)
-    inside = [span for span in spans if call.start <= span.start < call.end]
-    begin = min(_kernel_starts(threads, call), default=call.start)
+    begin = _first_kernel(threads, call)
+    inside = [span for span in spans if span.length and span.starts_in(call)]
     running = [span for span in inside if span.start >= begin]
     waited = covered(span for span in running if span.name.startswith(_WAITS))
     prepared = begin - call.start
@@ -48,10 +49,11 @@ def call_profile(data: bytes) -> CallProfile | None:
     return CallProfile(call.length, prepared, compiling, waited, run)
 
 
-def _kernel_starts(threads: list[Thread], call: Span) -> list[float]:
+def _first_kernel(threads: list[Thread], call: Span) -> float:
+    """When the first kernel of a call began; its own beginning where none was seen."""
     own = next(thread.spans for thread in threads if call in thread.spans)
-    kernels = [span.start for span in own if span.name == _KERNEL]
-    return [start for start in kernels if call.start <= start < call.end]
+    kernels = [span for span in own if span.name == _KERNEL and span.starts_in(call)]
+    return min((kernel.start for kernel in kernels), default=call.start)
 
 
 def _compiling(running: list[Span], begin: float, end: float) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -56,24 +55,29 @@ def blamed(run: Run, found: Iterable[OutermostTrace]) -> Iterable[Blamed]:
 
 def _argument(run: Run, found: Sequence[OutermostTrace]) -> Blamed | None:
     """The argument that most of the traces of a function are due to."""
-    groups: dict[tuple[str, str], list[tuple[OutermostTrace, Change]]] = defaultdict(list)
+    changes = []
     for trace, changed in nearest_changes(found):
-        if not in_training(run, trace):
-            continue
-        # Numbers that change along with the structure would not spare this trace as tensors.
-        structural = [change for change in changed if change.reason in _STRUCTURE]
-        for change in structural or changed:
-            groups[change.argument, change.reason].append((trace, change))
+        if in_training(run, trace):
+            changes += [(trace, change) for change in _decisive(changed)]
+    groups = grouped(changes, lambda pair: (pair[1].argument, pair[1].reason))
     for (argument, reason), members in sorted(groups.items(), key=lambda group: -len(group[1])):
         change = members[0][1]
         due = [trace for trace, _ in members]
-        allowed = _ALLOWED.get(reason, _ALLOWED_ELSE)
-        if reason == "number" and "float " in f"{change.old}, {change.new}":
-            allowed = _ALLOWED_FLOAT
-        settled = reason == "shape" and _settled(run, due)
-        if len(members) > allowed and not settled:
+        is_settled = reason == "shape" and _settled(run, due)
+        if len(members) > _allowed(change) and not is_settled:
             return Blamed(argument, reason, change, found, due)
     return None
+
+
+def _decisive(changed: Sequence[Change]) -> Sequence[Change]:
+    """Numbers that change along with the structure would not spare a trace as tensors."""
+    return [change for change in changed if change.reason in _STRUCTURE] or changed
+
+
+def _allowed(change: Change) -> int:
+    if change.reason == "number" and "float " in f"{change.old}, {change.new}":
+        return _ALLOWED_FLOAT
+    return _ALLOWED.get(change.reason, _ALLOWED_ELSE)
 
 
 def _settled(run: Run, found: Sequence[OutermostTrace]) -> bool:

@@ -49,15 +49,19 @@ def process_of(run: Run, loop: Loop) -> Process:
     return next(process for process in run.processes if process.index == loop.process)
 
 
+def cores_of(run: Run, loop: Loop) -> int:
+    """The cores of the machine that a loop runs on; 0 where they are unknown."""
+    return int(process_of(run, loop).machine.get("cores") or 0)
+
+
 def during(process: Process, loop: Loop, name: str) -> tuple[Floats, Floats]:
     """Times and values of a column while a loop ran; empty where it was not read."""
     column = process.ticks.columns.get(name)
     if column is None:
         return np.zeros(0), np.zeros(0)
-    inside = (
-        (process.ticks.time >= loop.start) & (process.ticks.time <= loop.stop) & np.isfinite(column)
-    )
-    return process.ticks.time[inside], column[inside]
+    time = process.ticks.time
+    inside = (time >= loop.start) & (time <= loop.stop) & np.isfinite(column)
+    return time[inside], column[inside]
 
 
 def gained(process: Process, loop: Loop, name: str) -> float | None:
@@ -73,10 +77,10 @@ def processor_seconds(process: Process, start: float, stop: float) -> float | No
 
     A busy machine makes an interval longer, not this.
     """
-    user, system = (process.ticks.columns.get(name) for name in ("user_cpu", "system_cpu"))
-    if user is None or system is None or len(user) < 2:
+    columns = process.ticks.columns
+    if not {"user_cpu", "system_cpu"} <= columns.keys():
         return None
-    spent = user + system
+    spent = columns["user_cpu"] + columns["system_cpu"]
     known = np.isfinite(spent)
     if known.sum() < 2:
         return None

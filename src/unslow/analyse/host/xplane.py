@@ -81,6 +81,9 @@ class Span:
     def end(self) -> float:
         return self.start + self.length
 
+    def starts_in(self, other: Span) -> bool:
+        return other.start <= self.start < other.end
+
 
 @dataclass(frozen=True)
 class Thread:

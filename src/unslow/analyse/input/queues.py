@@ -9,7 +9,7 @@ from statistics import median
 
 from unslow.analyse import wording as say
 from unslow.analyse.graphs.session_steps import inspected_steps
-from unslow.analyse.input.waits import Machine, cores_of, processor
+from unslow.analyse.input.waits import Machine
 from unslow.facts.sessions import InspectedRun
 from unslow.model import Location, Loop, Run
 
@@ -61,5 +61,5 @@ def queue_waits(run: Run) -> Iterator[QueueWait]:
             per_step=wait,
             threads=later[-1][-1].filled_by,
             location=say.place(run, made[-1][0]),
-            floor=Machine(processor(run, loop), cores_of(run, loop.process)).floor,
+            floor=Machine.during(run, loop).floor,
         )

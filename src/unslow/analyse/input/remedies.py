@@ -15,9 +15,7 @@ from unslow.analyse.input.pipeline import Pipeline, Stage, slowest, without
 from unslow.analyse.input.waits import (
     Machine,
     Wait,
-    cores_of,
     is_buffered_ahead,
-    processor,
     step_with,
 )
 from unslow.facts.data import PythonFunction
@@ -114,8 +112,9 @@ def remedies(run: Run, wait: Wait) -> list[Remedy]:
     pipeline = wait.pipeline
     if pipeline is None or not _is_explained(wait, pipeline):
         return [Remedy("none", None, wait.rest)] if _is_certain(wait) else []
-    cores = cores_of(run, wait.loop.process) or pipeline.cores
-    case = _Case(run, wait, pipeline, Machine(processor(run, wait.loop), cores))
+    machine = Machine.during(run, wait.loop)
+    machine = replace(machine, cores=machine.cores or pipeline.cores)
+    case = _Case(run, wait, pipeline, machine)
     found = [
         *_python(case),
         *_parallel(case),

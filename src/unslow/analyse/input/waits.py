@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from unslow.analyse.graphs.unusual_calls import unusual_calls
+from unslow.analyse.host.machine import cores_of, process_of, processor_seconds
 from unslow.analyse.input import pipeline as pipeline_module
 from unslow.analyse.input.pipeline import Pipeline, Stage, pipelines, slowest, without
 from unslow.facts.functions import UnusualCall
@@ -202,32 +203,21 @@ def _overhead(pipeline: Pipeline) -> float:
 # What would be left
 
 
-def processor(run: Run, loop: Loop) -> float:
-    """Processor seconds of the whole process per step after the first; NaN where unknown."""
-    ticks = next((one.ticks for one in run.processes if one.index == loop.process), None)
-    steps = loop.steps - int(loop.count[0])
-    if ticks is None or len(ticks.time) < 2 or "user_cpu" not in ticks.columns:
-        return math.nan
-    first, last = float(loop.end[0]), loop.stop
-    if steps < 1 or last - first < _SHORTEST_READ:
-        return math.nan
-    spent = ticks.columns["user_cpu"] + ticks.columns["system_cpu"]
-    return float(np.interp(last, ticks.time, spent) - np.interp(first, ticks.time, spent)) / steps
-
-
-def cores_of(run: Run, process: int) -> int:
-    """The machine's cores; 0 where they are unknown."""
-    machine = next((one.machine for one in run.processes if one.index == process), {})
-    cores = machine.get("cores")
-    return int(cores) if isinstance(cores, int | float) else 0
-
-
 @dataclass(frozen=True)
 class Machine:
     """What the processors allow: `busy` seconds of them per step (NaN where unknown), and cores."""
 
     busy: float
     cores: int
+
+    @classmethod
+    def during(cls, run: Run, loop: Loop) -> Machine:
+        """As the steps of a loop after the first used it."""
+        first, steps = float(loop.end[0]), loop.steps - int(loop.count[0])
+        busy = None
+        if steps >= 1 and loop.stop - first >= _SHORTEST_READ:
+            busy = processor_seconds(process_of(run, loop), first, loop.stop)
+        return cls(math.nan if busy is None else busy / steps, cores_of(run, loop))
 
     @property
     def floor(self) -> float:

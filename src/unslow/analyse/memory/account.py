@@ -283,9 +283,18 @@ class _ModelRun:
 
 
 def _gained(highs: Sequence[MemoryHigh], start: float, ran: _ModelRun) -> float:
-    before = max((high.bytes for high in highs if high.time < ran.first), default=start)
-    during = (high.bytes for high in highs if ran.first <= high.time <= ran.last)
-    return max(0.0, max(during, default=0.0) - before)
+    before = most_until(highs, ran.first, otherwise=start)
+    return max(0.0, most_between(highs, ran.first, ran.last) - before)
+
+
+def most_until(highs: Iterable[MemoryHigh], time: float, otherwise: float) -> float:
+    """The most memory before a moment."""
+    return max((high.bytes for high in highs if high.time < time), default=otherwise)
+
+
+def most_between(highs: Iterable[MemoryHigh], first: float, last: float) -> float:
+    """The most memory in an interval; 0 where no new high was reached in it."""
+    return max((high.bytes for high in highs if first <= high.time <= last), default=0.0)
 
 
 def _model_runs(run: Run, process: Process) -> Iterator[_ModelRun]:

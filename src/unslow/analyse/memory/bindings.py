@@ -64,15 +64,16 @@ def _gather(node: ast.AST, names: Names, in_loop: bool) -> None:
     if isinstance(node, ast.Name) and not is_stored(node):
         names.reads.setdefault(node.id, []).append(node.lineno)
     in_loop = in_loop or isinstance(node, STATEMENT_LOOPS)
-    for name, value in _bound(node):
+    if isinstance(node, ast.stmt):
         lines = lines_of(node)
-        binding = Binding(lines.start, lines.stop - 1, value, in_loop)
-        names.bindings.setdefault(name, []).append(binding)
+        for name, value in _bound(node):
+            binding = Binding(lines.start, lines.stop - 1, value, in_loop)
+            names.bindings.setdefault(name, []).append(binding)
     for child in ast.iter_child_nodes(node):
         _gather(child, names, in_loop)
 
 
-def _bound(node: ast.AST) -> Iterator[tuple[str, ast.expr | None]]:
+def _bound(node: ast.stmt) -> Iterator[tuple[str, ast.expr | None]]:
     """The names that a statement binds, each with its expression."""
     match node:
         case ast.Assign(targets=targets, value=value):

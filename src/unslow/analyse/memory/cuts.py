@@ -18,6 +18,8 @@ from unslow.analyse.memory.account import (
     Part,
     elements,
     holding_line,
+    most_between,
+    most_until,
     source_stages,
 )
 from unslow.analyse.memory.bindings import Names, names_of
@@ -109,17 +111,15 @@ def _copies(run: Run, account: MemoryAccount) -> Iterator[Cut]:
     """Data that another name holds as well, in another form, and that nothing reads afterwards."""
     named = [held for held in account.held if held.path.isidentifier()]
     by_scope = grouped(named, lambda held: (held.file, held.function))
-    for (file, function), group in by_scope.items():
-        names = names_of(run.sources.get(file, ""), function)
+    for scope, group in by_scope.items():
+        names = names_of(run.sources.get(scope[0], ""), scope[1])
         for held in group:
-            alike = [each for each in group if elements(each) == elements(held)]
-            after = _read_last_for(held.path, [each.path for each in alike], names)
-            if after is None:
-                continue
-            where = holding_line(run, held)
-            other, line = after
-            dropped = account.peak - _high_until(run, account.process, (file, function), line)
-            yield Cut(Reason.COPY, held.bytes, where, held.path, other, line, dropped)
+            alike = [each.path for each in group if elements(each) == elements(held)]
+            other, line = _read_last_for(held.path, alike, names)
+            if other:
+                where = holding_line(run, held)
+                dropped = account.peak - _high_until(run, account.process, scope, line)
+                yield Cut(Reason.COPY, held.bytes, where, held.path, other, line, dropped)
 
 
 def _high_until(run: Run, process: int, function: tuple[str, str], last: int) -> float:
@@ -134,16 +134,21 @@ def _is_before(high: MemoryHigh, function: tuple[str, str], last: int) -> bool:
     return any(frame.line <= last for frame in frames)
 
 
-def _read_last_for(name: str, others: Iterable[str], names: Names) -> tuple[str, int] | None:
-    """The name that is made from this one by the statement that reads it last; with its line."""
+def _read_last_for(name: str, others: Iterable[str], names: Names) -> tuple[str, int]:
+    """The name that is made from this one by the statement that reads it last; with its line.
+
+    An empty name where there is none.
+    """
     if name in names.captured or name not in names.bindings:
-        return None
+        return "", 0
+    last = names.last_read(name)
     for other in others:
-        for binding in names.bindings.get(other, ()):
-            is_last = binding.line <= names.last_read(name) <= binding.last_line
-            if other != name and binding.reads(name) and is_last and not binding.in_loop:
+        bindings = names.bindings.get(other, []) if other != name else []
+        for binding in bindings:
+            is_last = binding.line <= last <= binding.last_line
+            if is_last and binding.reads(name) and not binding.in_loop:
                 return other, binding.last_line
-    return None
+    return "", 0
 
 
 def _batches(run: Run, account: MemoryAccount) -> Iterator[Cut]:
@@ -152,12 +157,12 @@ def _batches(run: Run, account: MemoryAccount) -> Iterator[Cut]:
     highs = run.facts(MemoryHigh, account.process)
     for call in run.facts(Prediction, account.process):
         began = call.time - call.took
-        inside = max((one.bytes for one in highs if began <= one.time <= call.time), default=0.0)
+        inside = most_between(highs, began, call.time)
         on_batch = call.call.endswith(_ON_BATCH)
         used = call.rows if on_batch else min(_number(call.batch_size), call.rows)
         if inside < _NEAR_PEAK * account.peak or used < _LARGER_BATCH * usual:
             continue
-        before = max((high.bytes for high in highs if high.time < began), default=account.start)
+        before = most_until(highs, began, otherwise=account.start)
         frees = (inside - before) * (1 - usual / used)
         where = say.place(run, call.stack[0])
         reason = Reason.ONE_BATCH if on_batch else Reason.BATCH

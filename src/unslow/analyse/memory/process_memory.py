@@ -65,6 +65,21 @@ def used(process: Process, loop: Loop) -> float:
     return 1 - float(left.min()) / most if len(left) else 0.0
 
 
+def memory_left(process: Process) -> float:
+    """Bytes until the machine, or the container's limit, is full; 0 where that is not known."""
+    most = float(process.machine.get("limit_bytes") or 0)
+    in_use = process.ticks.columns.get("group_bytes", ())
+    if most and len(in_use):
+        return max(0.0, most - float(in_use[-1]))
+    return float(next(reversed(process.ticks.columns.get("available", ())), 0.0))
+
+
+def steps_until_full(left: float, bytes_per_step: float) -> str:
+    """When memory will be full, in words; nothing where it is not known what is left."""
+    steps = int(left / bytes_per_step)
+    return f"out of memory in about {steps:,} steps" if steps else ""
+
+
 def largest_containers(run: Run, loop: Loop) -> tuple[Container, ...]:
     """The user's growing containers at the last inspection in a loop, the largest first."""
     inspections = facts_during(run, loop, Containers)
