@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from unslow.analyse.stats.robust import ratio
 from unslow.model import Loop, Phase, Sample
 
 LIBRARIES = ("tensorflow", "keras", "tf_keras")  # below the user's line, their time is TensorFlow's
@@ -49,7 +50,7 @@ def called_share(loop: Loop, samples: Iterable[Sample]) -> float:
             counts[name_of(sample)] += sample.in_steps
             inside[name_of(sample)] += round(sample.within(loop.start, loop.stop))
     known = inside if inside.total() else counts
-    return known[CALLED] / known.total() if known.total() else 0.0
+    return ratio(known[CALLED], known.total())
 
 
 def is_between_calls(sample: Sample) -> bool:

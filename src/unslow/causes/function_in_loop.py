@@ -11,10 +11,10 @@ from unslow.analyse.graphs.traces import (
     READS,
     OutermostTrace,
     cost,
-    in_training,
     traces,
     usual_call,
 )
+from unslow.analyse.run.during import in_training
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause, Spot
 from unslow.facts.functions import Trace
@@ -66,7 +66,7 @@ class FunctionInLoop(Cause):
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for made, found in _traces_by_code(run).items():
-            training = [trace for trace in found if in_training(run, trace)]
+            training = [trace for trace in found if in_training(run, trace.fact)]
             functions = {trace.fact.function for trace in training}
             if len(functions) >= _FEWEST_FUNCTIONS:
                 yield self._finding(run, made.line, found, training)

@@ -13,6 +13,7 @@ from unslow.analyse.host.machine import during, process_of
 from unslow.analyse.places import lines_in
 from unslow.analyse.sampled_time import in_steps, is_at
 from unslow.analyse.stats.growth import Law, fit_law
+from unslow.analyse.stats.robust import ratio
 from unslow.facts.schema import Place, Stack
 from unslow.facts.sessions import GraphGrew, RunSite
 from unslow.model import Loop, Phase, Run, Sample
@@ -59,8 +60,7 @@ class GraphGrowth:
         mine = [sample for sample in run.samples_of(loop.process) if sample.training]
         lines = lines_in(self.lines)
         making = [sample for sample in mine if _in_library(sample) and is_at(sample, lines)]
-        whole = in_steps(mine)
-        return run.trained * in_steps(making) / whole if whole else 0.0
+        return ratio(run.trained * in_steps(making), in_steps(mine))
 
 
 def _in_library(sample: Sample) -> bool:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from unslow.analyse.graphs.traces import Change, OutermostTrace, in_training, nearest_changes
+from unslow.analyse.graphs.traces import Change, OutermostTrace, nearest_changes
 from unslow.analyse.grouping import grouped
+from unslow.analyse.run.during import in_training
 from unslow.model import Run
 
 # This many traces may be due to one argument before it is a problem: two modes, a last partial
@@ -57,7 +58,7 @@ def _argument(run: Run, found: Sequence[OutermostTrace]) -> Blamed | None:
     """The argument that most of the traces of a function are due to."""
     changes = []
     for trace, changed in nearest_changes(found):
-        if in_training(run, trace):
+        if in_training(run, trace.fact):
             changes += [(trace, change) for change in _decisive(changed)]
     groups = grouped(changes, lambda pair: (pair[1].argument, pair[1].reason))
     for (argument, reason), members in sorted(groups.items(), key=lambda group: -len(group[1])):
@@ -91,6 +92,8 @@ def _settled(run: Run, found: Sequence[OutermostTrace]) -> bool:
 def _recreated(run: Run, found: Sequence[OutermostTrace], change: Change) -> Iterable[Blamed]:
     """Functions of one code that were each traced because each was new."""
     first = found[0].fact.function
-    bad = [trace for trace in found if trace.fact.function != first and in_training(run, trace)]
+    bad = [
+        trace for trace in found if trace.fact.function != first and in_training(run, trace.fact)
+    ]
     if len({trace.fact.function for trace in bad}) >= _ALLOWED_ELSE:
         yield Blamed(change.argument, change.reason, change, found, bad)

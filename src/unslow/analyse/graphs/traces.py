@@ -108,10 +108,6 @@ def _time(fact: Fact) -> float:
     return fact.time
 
 
-def in_training(run: Run, trace: OutermostTrace) -> bool:
-    return any(loop.start <= trace.fact.time <= loop.stop for loop in run.loops)
-
-
 def usual_calls(run: Run, function: int) -> tuple[int, float]:
     """Calls of a function that traced nothing, and their seconds, as far as they were written."""
     totals: list[FirstRun | FunctionTotals] = [*run.facts(FirstRun), *run.facts(FunctionTotals)]

@@ -8,6 +8,7 @@ from statistics import median
 
 from unslow.analyse.grouping import grouped
 from unslow.analyse.places import innermost
+from unslow.analyse.run.during import in_training
 from unslow.analyse.run.thinned import weighted
 from unslow.facts.functions import CallProfile, UnusualCall
 from unslow.model import Location, Loop, Run
@@ -46,7 +47,9 @@ def calls_in(run: Run, loop: Loop) -> list[Call]:
 def calls_after_resets(run: Run) -> dict[Location, list[Call]]:
     """Calls in the training that had to prepare their function again, by the line that reset it."""
     reset = [call for call in unusual_calls(run) if call.was("reset", but_not="traced")]
-    by_line = grouped((call for call in reset if in_training(run, call)), lambda call: call.reset)
+    by_line = grouped(
+        (call for call in reset if in_training(run, call.fact)), lambda call: call.reset
+    )
     often = {}
     for where, calls in by_line.items():
         if where is not None and number_of(calls) >= FEW_RESETS:
@@ -68,9 +71,3 @@ def profiles(calls: Sequence[Call]) -> list[CallProfile]:
 def prepared_share(seen: Sequence[CallProfile]) -> float:
     """The median share of profiled calls in which something was prepared or compiled."""
     return median((profile.prepare + profile.compile) / profile.call for profile in seen)
-
-
-def in_training(run: Run, call: Call) -> bool:
-    """Whether a call belongs to a training loop; its first step counts, what precedes it not."""
-    loops = run.loops_of(call.fact.process)
-    return any(loop.start <= call.fact.time <= loop.stop + 1e-6 for loop in loops)

@@ -8,6 +8,7 @@ from unslow.analyse import wording as say
 from unslow.analyse.grouping import grouped
 from unslow.analyse.places import shown
 from unslow.analyse.run.during import facts_during
+from unslow.analyse.stats.robust import ratio
 from unslow.facts.files import Folder, Save
 from unslow.model import Location, Loop, Run
 
@@ -86,5 +87,4 @@ def _growth(seen: list[Folder]) -> FolderGrowth:
 
 
 def _rate(early: Folder, late: Folder) -> float:
-    steps = late.step - early.step
-    return (late.bytes - early.bytes) / steps if steps > 0 else 0.0
+    return ratio(late.bytes - early.bytes, late.step - early.step)

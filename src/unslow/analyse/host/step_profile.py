@@ -12,6 +12,7 @@ from unslow.analyse.grouping import grouped
 from unslow.analyse.host.xplane import Span, Thread, covered, read
 from unslow.analyse.input.profile_iterators import ProfiledIterator, gets, profiled_iterators
 from unslow.analyse.run.during import facts_during
+from unslow.analyse.stats.robust import ratio
 from unslow.facts.profiler import ProfilerWindow
 from unslow.model import Loop, Run
 from unslow.runfolder.layout import read_inside
@@ -215,7 +216,7 @@ def _worked_and_waited(threads: Iterable[Thread]) -> tuple[list[_Kernel], list[S
 def _share_of_checks(work: Sequence[_Kernel]) -> float:
     """The share of kernels that only check values."""
     checks = [kernel for kernel in work if kernel.kind.startswith(_CHECKS)]
-    return _length(checks) / _length(work) if checks else 0.0
+    return ratio(_length(checks), _length(work))
 
 
 def _most_expensive(kernels: Iterable[_Kernel]) -> tuple[Op, ...]:

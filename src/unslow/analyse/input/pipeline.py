@@ -19,6 +19,7 @@ from unslow.analyse.input.model_readings import (
 )
 from unslow.analyse.input.overlay import NOT_RUN, Match, base, match_stages
 from unslow.analyse.places import shown
+from unslow.analyse.stats.robust import ratio
 from unslow.facts.data import ENDLESS, BuiltStage, Dataset, IteratorMade, PipelineReading
 from unslow.model import Location, Loop, Run
 
@@ -66,8 +67,7 @@ class Stage:
 
     @property
     def item_bytes(self) -> float:
-        size = self.bytes * self.elements / self.items if self.items else 0.0
-        return max(size, self.asked.bytes)
+        return max(ratio(self.bytes * self.elements, self.items), self.asked.bytes)
 
     @property
     def seconds(self) -> float:
@@ -201,7 +201,7 @@ def _per_step(iterators: Sequence[Readings]) -> float:
     """Batches per training step between the first and the last reading of each iterator."""
     steps = sum(one.last.step - one.first.step for one in iterators)
     batches = sum(one.last.elements - one.first.elements for one in iterators)
-    return batches / steps if steps else 0.0
+    return ratio(batches, steps)
 
 
 class _Cache:

@@ -18,6 +18,7 @@ from unslow.analyse.input.waits import (
     is_buffered_ahead,
     step_with,
 )
+from unslow.analyse.stats.robust import ratio
 from unslow.facts.data import PythonFunction
 from unslow.facts.schema import Place
 from unslow.model import Certainty, Run
@@ -185,7 +186,7 @@ def python_work(run: Run, wait: Wait, pipeline: Pipeline, stage: Stage) -> Pytho
 
 
 def _slept(fact: PythonFunction) -> float:
-    queued = fact.queued / fact.observed if fact.observed > 0 else 0.0
+    queued = ratio(fact.queued, fact.observed)
     return max(0.0, fact.took * (1 - queued) - fact.ran)
 
 
@@ -278,7 +279,7 @@ def _passes(wait: Wait, pipeline: Pipeline, last: Stage) -> float:
     batches = wait.loop.steps * pipeline.per_step
     if pipeline.iterators > 1:  # one for each pass
         return batches / pipeline.length
-    return batches * last.items / last.asked.length if last.asked.length > 0 else 0.0
+    return ratio(batches * last.items, last.asked.length)
 
 
 def _is_never_full(pipeline: Pipeline, last: Stage) -> bool:

@@ -14,6 +14,7 @@ from unslow.analyse.graphs.unusual_calls import unusual_calls
 from unslow.analyse.host.machine import cores_of, process_of, processor_seconds
 from unslow.analyse.input import pipeline as pipeline_module
 from unslow.analyse.input.pipeline import Pipeline, Stage, pipelines, slowest, without
+from unslow.analyse.stats.robust import ratio
 from unslow.facts.functions import UnusualCall
 from unslow.model import Loop, Phase, Run
 
@@ -53,7 +54,7 @@ class Wait:
 
     @property
     def share(self) -> float:
-        return self.per_step / self.step if self.step > 0 else 0.0
+        return ratio(self.per_step, self.step)
 
     @property
     def rest(self) -> float:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from unslow.analyse.grouping import grouped
 from unslow.analyse.memory.process_memory import tensors_held
 from unslow.analyse.run.during import facts_during
+from unslow.analyse.stats.robust import ratio
 from unslow.facts.memory import Container, Containers, Live
 from unslow.model import Loop, Run
 
@@ -64,8 +65,7 @@ class ContainerSeries:
         return self.elements_per_step > 0 and not is_transparent
 
     def _per_step(self, values: Sequence[float], since: int) -> float:
-        steps = self.steps[-1] - self.steps[since]
-        return (values[-1] - values[since]) / steps if steps > 0 else 0.0
+        return ratio(values[-1] - values[since], self.steps[-1] - self.steps[since])
 
 
 def container_series(run: Run, loop: Loop) -> list[ContainerSeries]:

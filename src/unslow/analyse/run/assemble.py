@@ -18,6 +18,7 @@ from unslow.analyse.run.processes import process_of
 from unslow.analyse.run.recorded import Recorded, began, decoded
 from unslow.analyse.run.samples import samples_of
 from unslow.analyse.run.sources import sources_of
+from unslow.analyse.stats.robust import ratio
 from unslow.analyse.workers.clocks import origins, timed
 from unslow.errors import UnslowError
 from unslow.facts.functions import UnusualCall
@@ -99,7 +100,7 @@ def _sampling(processes: tuple[Process, ...]) -> float:
     """Samples per second."""
     seconds = sum(process.ended - process.started for process in processes)
     samples = sum(process.own["samples"] for process in processes)
-    return samples / seconds if seconds > 0 else 0.0
+    return ratio(samples, seconds)
 
 
 def _unfinished(raw: Folder, processes: Sequence[Process]) -> str:

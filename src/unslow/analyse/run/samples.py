@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from unslow.analyse.places import located
@@ -10,37 +10,39 @@ from unslow.analyse.run.recorded import Recorded
 from unslow.facts.process import Samples, StackSeen
 from unslow.model import Loop, Phase, Sample
 
+Bin = tuple[float, float, int]  # start, end, samples
+
 
 def samples_of(process: Recorded, loops: Sequence[Loop]) -> Iterator[Sample]:
     mine = [loop for loop in loops if loop.process == process.index]
     begin = min((loop.start for loop in mine), default=0.0)
     end = max((loop.stop for loop in mine), default=0.0)
-    first_half: Counter[int] = Counter()
-    second_half: Counter[int] = Counter()
-    inside: Counter[int] = Counter()
-    bins: dict[int, list[tuple[float, float, int]]] = defaultdict(list)
+    bins: dict[int, list[Bin]] = defaultdict(list)
     for taken in process.of(Samples):
-        middle = (taken.since + taken.time) / 2
-        half = second_half if middle > (begin + end) / 2 else first_half
         for number, count in taken.counts:
-            half[number] += count
             bins[number].append((taken.since, taken.time, count))
-            if begin <= middle <= end:
-                inside[number] += count
     stacks = {seen.id: seen for seen in process.of(StackSeen)}  # one that was written twice is one
-    for seen in stacks.values():
-        if first_half[seen.id] + second_half[seen.id]:
-            yield Sample(
-                stack=located(seen.stack),
-                leaf=_leaf(seen),
-                process=process.index,
-                training=seen.trains,
-                first_half=first_half[seen.id],
-                second_half=second_half[seen.id],
-                in_steps=inside[seen.id],
-                phase=_phase(seen.phase),
-                bins=tuple(bins[seen.id]),
-            )
+    found = (_sample(process, seen, bins[seen.id], (begin, end)) for seen in stacks.values())
+    return (sample for sample in found if sample.count)
+
+
+def _sample(
+    process: Recorded, seen: StackSeen, bins: Sequence[Bin], training: tuple[float, float]
+) -> Sample:
+    begin, end = training
+    moments = [((since + until) / 2, count) for since, until, count in bins]
+    late = sum(count for moment, count in moments if moment > (begin + end) / 2)
+    return Sample(
+        stack=located(seen.stack),
+        leaf=_leaf(seen),
+        process=process.index,
+        training=seen.trains,
+        first_half=sum(count for _, count in moments) - late,
+        second_half=late,
+        in_steps=sum(count for moment, count in moments if begin <= moment <= end),
+        phase=_phase(seen.phase),
+        bins=tuple(bins),
+    )
 
 
 def _leaf(seen: StackSeen) -> str:

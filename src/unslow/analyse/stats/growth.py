@@ -16,6 +16,7 @@ from unslow.analyse.stats.robust import (
     block_means,
     block_middles,
     clipped,
+    median_of,
     spread,
     student,
 )
@@ -27,9 +28,7 @@ if TYPE_CHECKING:
 
 _BLOCKS = 64  # 2 016 pairs of them take no time, and each is calm
 _FEWEST_POINTS = 4  # points below which nothing is said of growth
-_HELD_SHARE = (
-    0.85  # a rise that is over before this share of the series has settled at its last level
-)
+_HELD_SHARE = 0.85  # a rise that is over before this share of a series has settled
 _RESAMPLED = 2000  # the interval's ends then move by some per cent of its width from seed to seed
 _MACHINE_WANDER = 0.3  # a machine's own wander may look like a smaller rise
 # a straight line makes half of its rise in its second half; with less than this it has settled
@@ -143,7 +142,7 @@ def fit_law(
     columns = _finite(steps, values, steps if counter is None else counter)
     place, count = block_means(columns[0], _BLOCKS), block_means(columns[2], _BLOCKS)
     value = block_middles(columns[1], _BLOCKS)
-    flat = Line(float(np.median(value)) if len(value) else 0.0, _ZERO)
+    flat = Line(median_of(value), _ZERO)
     if len(value) < _FEWEST_POINTS:
         return Law(Kind.CONSTANT, flat, False, False, 0.0)
     if counter is not None and (driven := _driven(place, value, count, least)):

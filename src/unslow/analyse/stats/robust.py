@@ -50,6 +50,11 @@ def median_of(values: Floats) -> float:
     return float(np.median(values)) if len(values) else 0.0
 
 
+def ratio(part: float, whole: float) -> float:
+    """A part of a whole; 0 where there is nothing to divide by."""
+    return part / whole if whole > 0 else 0.0
+
+
 def spread(values: Floats) -> float:
     """A standard deviation from the median absolute deviation."""
     if not len(values):

@@ -10,7 +10,14 @@ import numpy as np
 from unslow.analyse.stats.changepoints import Change, Form, best_change
 from unslow.analyse.stats.growth import slope
 from unslow.analyse.stats.periodic import Beat, find_beat
-from unslow.analyse.stats.robust import ascent, block_means, block_middles, block_width, spread
+from unslow.analyse.stats.robust import (
+    ascent,
+    block_means,
+    block_middles,
+    block_width,
+    median_of,
+    spread,
+)
 from unslow.model import Shape, Trend
 
 if TYPE_CHECKING:
@@ -57,7 +64,7 @@ def trend_of(seconds: npt.ArrayLike, count: npt.ArrayLike | None = None) -> Tren
 
 
 def _unknown(rows: Floats) -> Trend:
-    typical = float(np.median(rows[1:] if len(rows) > 1 else rows)) if len(rows) else 0.0
+    typical = median_of(rows[1:] if len(rows) > 1 else rows)
     return Trend(Shape.UNKNOWN, typical, typical)
 
 
