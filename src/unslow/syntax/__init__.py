@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import chain, takewhile
 
 from unslow.cause import Spot
 from unslow.syntax.callees import Definition
@@ -16,8 +17,13 @@ from unslow.syntax.nodes import (
     Function,
     Loop,
     argument,
+    inside,
+    last_name,
+    method_of,
+    of_type,
     own_nodes,
     parameters,
+    receiver_of,
 )
 from unslow.syntax.scopes import Binding, How
 from unslow.syntax.traced import Trace, label
@@ -56,18 +62,13 @@ class Source(Trained):
 
     def spot(self, node: ast.AST, text: str, instead: str) -> Spot:
         """A cause seen at a node; at its last name where it is an attribute or the call of one."""
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            node = node.func
-        if isinstance(node, ast.Attribute):
-            line = node.end_lineno or node.lineno
-            return Spot(
-                line,
-                self.column(line, (node.end_col_offset or 0) - len(node.attr.encode())),
-                text,
-                instead,
-            )
-        line = getattr(node, "lineno", 1)
-        return Spot(line, self.column(line, getattr(node, "col_offset", 0)), text, instead)
+        match node:
+            case (ast.Attribute() as named) | ast.Call(func=ast.Attribute() as named):
+                line = named.end_lineno or named.lineno
+                offset = (named.end_col_offset or 0) - len(named.attr.encode())
+            case _:
+                line, offset = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
+        return Spot(line, self.column(line, offset), text, instead)
 
     def ignored(self, spot: Spot, cause: str) -> bool:
         """Whether a comment on any line of the statement silences a cause."""
@@ -78,26 +79,14 @@ class Source(Trained):
 
     def _lines_of_statement(self, line: int) -> tuple[int, int]:
         """The lines of the simple statement, or of the compound one's head, at a line."""
-        best = (line, line)
-        for kind, statements in self._by_type.items():
-            if issubclass(kind, ast.stmt):
-                for statement in statements:
-                    first, last = _head(statement)
-                    if first <= line <= last and (
-                        best == (line, line) or last - first < best[1] - best[0]
-                    ):
-                        best = (first, last)
-        return best
+        heads = [_head(statement) for statement in of_type(self.nodes, ast.stmt)]
+        around = [(first, last) for first, last in heads if first <= line <= last]
+        return min(around, key=lambda head: head[1] - head[0], default=(line, line))
 
     def methods(self, kind: Kind, *names: str) -> Iterator[ast.Call]:
         """Calls of a method on values of one kind: `methods(Kind.SESSION, "run")`."""
         for call in self.every(ast.Call):
-            function = call.func
-            if (
-                isinstance(function, ast.Attribute)
-                and function.attr in names
-                and self.kind(function.value) is kind
-            ):
+            if method_of(call) in names and self.kind(receiver_of(call)) is kind:
                 yield call
 
     def session_runs(self) -> Iterator[ast.Call]:
@@ -112,60 +101,52 @@ class Source(Trained):
             return False
         if adds_to_graph(self.name(node.func)):
             return True
-        method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        method = method_of(node)
         if method in ("minimize", "apply_gradients", "compute_gradients"):
-            return self.kind(node.func.value) is Kind.OPTIMIZER  # type: ignore[attr-defined]
-        if method in ("get_next", "assign", "assign_add", "assign_sub"):
-            return self.kind(node) is Kind.TENSOR
-        return False
+            return self.kind(receiver_of(node)) is Kind.OPTIMIZER
+        is_asked = method in ("get_next", "assign", "assign_add", "assign_sub")
+        return is_asked and self.kind(node) is Kind.TENSOR
 
     def varies(self, node: ast.expr, loop: Loop) -> bool:
         """Whether an expression reads a name that the loop binds anew."""
-        for part in ast.walk(node):
-            bindings = self.reaching(part) if isinstance(part, ast.Name) else []
-            if any(self.within(binding.node, loop) for binding in bindings):
-                return True
-        return False
+        bindings = chain.from_iterable(map(self.reaching, inside(node, ast.Name)))
+        return any(self.within(binding.node, loop) for binding in bindings)
 
     def bound_outside(self, node: ast.expr, loop: Loop) -> bool:
         """Whether a name or `self.x` is bound before the loop and kept through its turns."""
-        if isinstance(node, ast.Name):
-            bindings = self.reaching(node)
-        elif isinstance(node, ast.Attribute):
-            bindings = self.attribute_bindings(node)
-        else:
-            return False
+        bindings = self.seen_bindings(node)
         return bool(bindings) and not any(self.within(binding.node, loop) for binding in bindings)
 
     def guarded(self, node: ast.AST) -> bool:
         """Whether the code handles versions: under a test for one, or in a `try`."""
-        for test in self.conditions(node):
-            for part in ast.walk(test):
-                if isinstance(part, ast.Attribute) and "version" in part.attr.lower():
-                    return True
-                if isinstance(part, ast.Name) and (
-                    part.id == "hasattr" or "version" in part.id.lower()
-                ):
-                    return True
+        if any(map(_asks_version, inside(self.conditions(node), ast.expr))):
+            return True
         child: ast.AST = node
-        for parent in self.ancestors(node):
-            if isinstance(parent, ast.Try) and child in parent.body and parent.handlers:
+        for parent in takewhile(lambda each: not isinstance(each, FUNCTIONS), self.ancestors(node)):
+            if _handles_errors(parent, child):
                 return True
-            if isinstance(parent, (ast.With, ast.AsyncWith)) and any(
-                map(_expects_error, parent.items)
-            ):
-                return True
-            if isinstance(parent, FUNCTIONS):
-                return False
             child = parent
         return False
 
 
+def _asks_version(node: ast.expr) -> bool:
+    is_hasattr = isinstance(node, ast.Name) and node.id == "hasattr"
+    return is_hasattr or "version" in last_name(node).lower()
+
+
+def _handles_errors(block: ast.AST, child: ast.AST) -> bool:
+    """Whether a block around a node handles its errors, or expects them."""
+    match block:
+        case ast.Try(body=body, handlers=[_, *_]):
+            return child in body
+        case ast.With(items=items) | ast.AsyncWith(items=items):
+            return any(map(_expects_error, items))
+    return False
+
+
 def _expects_error(item: ast.withitem) -> bool:
     """`with pytest.raises(…)`, `with self.assertRaises(…)`, `with contextlib.suppress(…)`."""
-    call = item.context_expr
-    method = call.func if isinstance(call, ast.Call) else None
-    name = method.attr if isinstance(method, ast.Attribute) else getattr(method, "id", "")
+    name = last_name(getattr(item.context_expr, "func", None))
     return name in ("raises", "suppress") or name.startswith("assertRaises")
 
 

@@ -16,6 +16,7 @@ from unslow.syntax.nodes import (
     Function,
     NamedFunction,
     argument,
+    has_starred,
     is_stored,
     last_name,
     own_nodes,
@@ -199,9 +200,10 @@ class Called(Named):
         """What a name or attribute may hold; None for what is not known."""
         found: list[ast.expr | None] = []
         for binding in self.assignments(expression):
-            is_parameter = isinstance(binding.node, ast.arg)
-            given = self.values_given(binding.node) if isinstance(binding.node, ast.arg) else []
-            found += given if is_parameter else [binding.assigned]
+            if isinstance(binding.node, ast.arg):
+                found += self.values_given(binding.node)
+            else:
+                found.append(binding.assigned)
         return found
 
     # Compiled functions and results
@@ -317,12 +319,12 @@ class Called(Named):
         called = {call.func for call in calls}
         nodes = self.every(self._mention_type(function))
         mentions = [node for node in nodes if last_name(node) == function.name]
-        return all(map(_is_spelled_out, calls)) and all(node in called for node in mentions)
+        return all(map(is_spelled_out, calls)) and all(node in called for node in mentions)
 
 
-def _is_spelled_out(call: ast.Call) -> bool:
-    starred = any(isinstance(value, ast.Starred) for value in call.args)
-    return not starred and all(keyword.arg for keyword in call.keywords)
+def is_spelled_out(call: ast.Call) -> bool:
+    """Whether every argument of a call is written out: nothing is unpacked."""
+    return not has_starred(call.args) and all(keyword.arg for keyword in call.keywords)
 
 
 def default_of(function: NamedFunction, parameter: ast.arg) -> ast.expr | None:

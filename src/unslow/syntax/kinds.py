@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from unslow.syntax.callees import Called
 from unslow.syntax.library import ANNOTATIONS, METHODS, TENSOR_LIKE, Kind, made_by
 from unslow.syntax.names import is_none
-from unslow.syntax.nodes import Function, words
+from unslow.syntax.nodes import Function, has_starred, words
 from unslow.syntax.scopes import REST, Binding, How, Path
 
 _STEPS = 400  # how many expressions one question may lead through before the answer is UNKNOWN
@@ -131,8 +131,8 @@ class Kinded(Called):
     def _literal(self, elements: list[ast.expr], path: Path) -> Kind | None:
         if not path:
             return Kind.OTHER
-        starred = any(isinstance(item, ast.Starred) for item in elements)
-        if starred or path[0] == REST or path[0] >= len(elements):
+        is_known = path[0] != REST and path[0] < len(elements)
+        if not is_known or has_starred(elements):
             return Kind.UNKNOWN
         return self._ask(elements[path[0]], path[1:])
 

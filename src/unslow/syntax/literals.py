@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from unslow.syntax.callees import default_of
+from unslow.syntax.callees import default_of, is_spelled_out
 from unslow.syntax.nodes import (
     NAMED_FUNCTIONS,
     NamedFunction,
@@ -178,8 +178,7 @@ def _given(
     """The argument that a call gives to a parameter, also where it makes an object."""
     node = call.node
     assert isinstance(node, ast.Call)
-    starred = any(isinstance(value, ast.Starred) for value in node.args)
-    if starred or any(keyword.arg is None for keyword in node.keywords):
+    if not is_spelled_out(node):
         reason = f"the arguments of `{ast.unparse(node.func)}` are unpacked here"
         raise Obstacle(reason, call.source, node)
     if function.name == "__init__" and last_name(node.func) != "__init__":

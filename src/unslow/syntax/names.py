@@ -145,9 +145,12 @@ class Named(Reached):
 
     def seen_bindings(self, expression: ast.AST | None) -> list[Binding]:
         """The bindings that give a name or `self.x` its value; nothing for other expressions."""
-        if isinstance(expression, ast.Name):
-            return self.reaching(expression)
-        return self.attribute_bindings(expression) if isinstance(expression, ast.Attribute) else []
+        match expression:
+            case ast.Name():
+                return self.reaching(expression)
+            case ast.Attribute():
+                return self.attribute_bindings(expression)
+        return []
 
     def only_value(self, expression: ast.AST | None) -> ast.expr | None:
         """The one expression that is assigned to a name or `self.x`, where there is only one."""

@@ -61,6 +61,11 @@ def of_type(nodes: Iterable[ast.AST], kind: type[Node]) -> list[Node]:
     return [node for node in nodes if isinstance(node, kind)]
 
 
+def has_starred(values: Iterable[ast.expr]) -> bool:
+    """Whether one of some written values is unpacked: the places of the others are not known."""
+    return any(isinstance(value, ast.Starred) for value in values)
+
+
 def own_nodes(root: ast.AST) -> Iterator[ast.AST]:
     """What runs when a body runs, without functions and classes that it only defines."""
     stack = _body(root) if isinstance(root, (*FUNCTIONS, ast.ClassDef)) else children(root)
@@ -205,9 +210,7 @@ def argument(call: ast.Call, keyword: str, position: int | None = None) -> ast.e
             return item.value
     if position is None or len(call.args) <= position:
         return None
-    before = call.args[: position + 1]
-    unpacked = any(isinstance(item, ast.Starred) for item in before)
-    return None if unpacked else call.args[position]
+    return None if has_starred(call.args[: position + 1]) else call.args[position]
 
 
 def given_values(call: ast.Call) -> list[ast.expr]:

@@ -7,7 +7,7 @@ import enum
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from unslow.syntax.nodes import COMPREHENSIONS, FUNCTIONS, has_decorator, parameters
+from unslow.syntax.nodes import COMPREHENSIONS, FUNCTIONS, has_decorator, has_starred, parameters
 from unslow.syntax.tree import Tree, runs_in
 
 Path = tuple[int, ...]
@@ -249,6 +249,5 @@ def _parts_given(binding: Binding, count: int) -> list[ast.expr]:
         return []
     match binding.value:
         case ast.Tuple(elts=values) | ast.List(elts=values):
-            starred = any(isinstance(value, ast.Starred) for value in values)
-            return values if len(values) == count and not starred else []
+            return values if len(values) == count and not has_starred(values) else []
     return []

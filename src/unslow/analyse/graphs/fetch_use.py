@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from unslow.analyse.scopes import Sources
 from unslow.facts.sessions import Fetch
 from unslow.model import Location
-from unslow.syntax.nodes import inside, is_stored
+from unslow.syntax.nodes import has_starred, inside, is_stored
 from unslow.syntax.tree import Tree
 
 
@@ -30,9 +30,8 @@ def use_of(sources: Sources, fetch: Fetch) -> Use:
         case [ast.Assign(targets=[ast.Name(id=name)])] if fetch.of == 1 or fetch.key is not None:
             return _use_of_name(sources, where, name, fetch.key)
         case [ast.Assign(targets=[ast.Tuple(elts=items) | ast.List(elts=items)])]:
-            is_starred = any(isinstance(item, ast.Starred) for item in items)
             target = items[fetch.position] if len(items) == fetch.of else None
-            if isinstance(target, ast.Name) and not is_starred:
+            if isinstance(target, ast.Name) and not has_starred(items):
                 return _use_of_name(sources, where, target.id, None)
     return Use.ALWAYS
 
