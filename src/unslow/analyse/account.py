@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from unslow.analyse.graphs.first_step import first_step
+from unslow.analyse.grouping import grouped
 from unslow.analyse.input.waits import hidden_in_runs
 from unslow.analyse.loop_phases import (
     CALLED,
@@ -251,13 +252,13 @@ def _other(run: Run, loops: Sequence[Loop], samples: Sequence[Sample]) -> list[P
 
 
 def _by_name(samples: Iterable[Sample], scope: Scope) -> dict[str, list[Sample]]:
-    named: dict[str, list[Sample]] = defaultdict(list)
-    for sample in filter(is_between_calls, samples):
-        name = name_of(sample)
-        if name == OWN_PYTHON and scope.prepares(sample):
-            name = _PREPARATION
-        named[name].append(sample)
-    return named
+    between = filter(is_between_calls, samples)
+    return defaultdict(list, grouped(between, lambda sample: _name_in(sample, scope)))
+
+
+def _name_in(sample: Sample, scope: Scope) -> str:
+    name = name_of(sample)
+    return _PREPARATION if name == OWN_PYTHON and scope.prepares(sample) else name
 
 
 def _hottest(samples: Iterable[Sample]) -> Location | None:

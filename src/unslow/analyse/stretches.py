@@ -20,14 +20,14 @@ ORDER = (IMPORT, PROGRAM, SETUP, TRAINING, BETWEEN, AFTER)
 
 def stretch_at(run: Run, process: int, time: float) -> str:
     """The name of the stretch that a moment falls into."""
-    loops = run.loops_of(process)
-    if not loops:
+    covered = _merged(run.loops_of(process))
+    if not covered:
         return PROGRAM
-    if time < min(loop.start for loop in loops):
+    if time < covered[0][0]:
         return SETUP
-    if time > max(loop.stop for loop in loops):
+    if time > covered[-1][1]:
         return AFTER
-    return TRAINING if any(loop.start <= time <= loop.stop for loop in loops) else BETWEEN
+    return TRAINING if any(start <= time <= end for start, end in covered) else BETWEEN
 
 
 def gaps(run: Run, process: Process, loops: Sequence[Loop]) -> Iterator[tuple[str, float, float]]:

@@ -56,11 +56,9 @@ def eager_calls(run: Run) -> Iterator[EagerCalls]:
     sources = Sources(run.sources)
     for region in _regions(run):
         windows = [seen for seen in run.facts(EagerOps) if seen.ops and _holds(region, seen)]
-        if not windows:
-            continue
         second_per_sample, inside = _samples(run, region)
         where = _hottest(inside, sources)
-        if where is None:
+        if not windows or where is None:
             continue
         location, count = where
         cost = _Cost.of(windows)

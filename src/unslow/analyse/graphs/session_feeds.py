@@ -42,9 +42,9 @@ class FedValue:
     def cost(self) -> FeedCost:
         last = self.last
         enough = _OF_COPY * self.copy if last.contiguous else self.copy
-        if self.convert >= max(_LEAST_CONVERSION, enough):
-            is_array = bool(last.dtype) and last.dtype != last.wanted
-            return FeedCost.DTYPE if is_array else FeedCost.LIST
+        is_converted = self.convert >= max(_LEAST_CONVERSION, enough)
+        if is_converted:
+            return FeedCost.LIST if last.dtype in ("", last.wanted) else FeedCost.DTYPE
         return FeedCost.COPY if last.contiguous else FeedCost.ORDER
 
     @property

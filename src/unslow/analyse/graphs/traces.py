@@ -60,18 +60,18 @@ def traces(run: Run) -> list[OutermostTrace]:
     for trace, weight in weighted(outermost):
         key = _function(trace)
         first_run = _around(trace, first_runs.get(key, ()))
-        call = _around(trace, calls.get(key, ()))
-        profile = call.profile if isinstance(call, UnusualCall) else None
-        rest = _own_part(first_run, trace, same_function[key]) if first_run is not None else 0.0
-        found.append(
-            OutermostTrace(
-                fact=trace,
-                call=max(trace.took, rest),
-                prepared=profile.prepare if profile is not None else 0.0,
-                weight=weight,
-            )
-        )
+        whole = trace.took
+        if first_run is not None:
+            whole = max(whole, _own_part(first_run, trace, same_function[key]))
+        prepared = _prepared(_around(trace, calls.get(key, ())))
+        found.append(OutermostTrace(trace, whole, prepared, weight))
     return found
+
+
+def _prepared(call: TracedCall | None) -> float:
+    """Seconds before the first kernel, where a profiler window saw a call."""
+    profile = call.profile if isinstance(call, UnusualCall) else None
+    return profile.prepare if profile is not None else 0.0
 
 
 def _own_part(call: TracedCall, trace: Trace, of_function: Sequence[Trace]) -> float:

@@ -124,14 +124,9 @@ def _most_in_one_loop(sources: Sources, counts: Counter[Stack]) -> Stack:
 
     The time of a short loop spreads over its lines: none of them may be the hottest by itself.
     """
-    loops = grouped(counts, lambda stack: (stack[0].file, _loop_line(sources, stack[0])))
+    loops = grouped(counts, lambda stack: (stack[0].file, sources.repeated_with(stack[0])))
     hottest_loop = max(loops.values(), key=lambda stacks: sum(counts[stack] for stack in stacks))
     return max(hottest_loop, key=lambda stack: counts[stack])
-
-
-def _loop_line(sources: Sources, place: Location) -> int:
-    loops = sources.loops(place)
-    return loops[-1].lineno if loops else place.line
 
 
 def _in_body(run: Run, found: Location, counts: Counter[Stack]) -> Location:

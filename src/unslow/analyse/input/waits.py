@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from unslow.analyse.graphs.unusual_calls import unusual_calls
 from unslow.analyse.host.machine import cores_of, process_of, processor_seconds
 from unslow.analyse.input import pipeline as pipeline_module
 from unslow.analyse.input.pipeline import Pipeline, Stage, pipelines, slowest, without
@@ -65,16 +64,13 @@ class Wait:
 def waits(run: Run) -> list[Wait]:
     """One for each loop that fetched data through tf.data."""
     known = [one for one in pipelines(run) if not one.evaluates and one.per_step > 0]
-    calls = [call.fact for call in unusual_calls(run)]
-    prepared = [call for call in calls if _PREPARES.intersection(call.why)]
     found = []
     for loop in run.loops:
-        times = [call.time for call in prepared if call.process == loop.process]
+        calls = run.facts(UnusualCall, loop.process)
+        prepared = [call.time for call in calls if _PREPARES.intersection(call.why)]
         feeding = [one for one in known if _feeds(one, loop)]
-        wait = _Measured(loop, feeding, times).wait()
-        if wait is not None:
-            found.append(wait)
-    return found
+        found.append(_Measured(loop, feeding, prepared).wait())
+    return [wait for wait in found if wait is not None]
 
 
 def hidden_in_runs(run: Run) -> dict[Loop, float]:
