@@ -68,10 +68,11 @@ def used(process: Process, loop: Loop) -> float:
 def memory_left(process: Process) -> float:
     """Bytes until the machine, or the container's limit, is full; 0 where that is not known."""
     most = float(process.machine.get("limit_bytes") or 0)
-    in_use = process.ticks.columns.get("group_bytes", ())
+    columns, nothing = process.ticks.columns, np.zeros(0)
+    in_use = columns.get("group_bytes", nothing)
     if most and len(in_use):
         return max(0.0, most - float(in_use[-1]))
-    return float(next(reversed(process.ticks.columns.get("available", ())), 0.0))
+    return float(next(reversed(columns.get("available", nothing)), 0.0))
 
 
 def steps_until_full(left: float, bytes_per_step: float) -> str:
