@@ -14,9 +14,11 @@ import numpy as np
 from unslow.analyse.graphs.unusual_calls import (
     Call,
     calls_in,
+    known_usual,
     number_of,
     prepared_share,
     profiles,
+    seconds_beyond,
     unusual_calls,
 )
 from unslow.analyse.grouping import grouped
@@ -49,12 +51,8 @@ _UNEXPLAINED = frozenset(("long", "early"))
 
 def usual_seconds(calls: Sequence[Call]) -> float:
     """What the same calls take without preparing; 0 where there was none to compare with."""
-    known = _known_usual(calls)
+    known = known_usual(calls)
     return median(known) if known else 0.0
-
-
-def _known_usual(calls: Sequence[Call]) -> list[float]:
-    return [call.fact.usual for call in calls if call.fact.usual > 0]
 
 
 def avoidable_seconds(calls: Sequence[Call], otherwise: float = 0.0) -> float | None:
@@ -66,7 +64,7 @@ def avoidable_seconds(calls: Sequence[Call], otherwise: float = 0.0) -> float | 
     if not usual and not windows:
         usual = otherwise
     if usual:
-        return sum(max(0.0, call.fact.took - usual) * call.weight for call in calls)
+        return seconds_beyond(calls, usual)
     if not windows:
         return None
     share = prepared_share(windows)
@@ -170,7 +168,7 @@ def _untraced(run: Run, loop: Loop) -> tuple[Floats, Floats, float]:
         calls = [call for call in calls_in(run, loop) if _UNEXPLAINED.issuperset(call.fact.why)]
         took = np.array([call.fact.took for call in calls])
         weights = np.array([float(call.weight) for call in calls])
-        return took, weights, min(_known_usual(calls), default=0.0)
+        return took, weights, min(known_usual(calls), default=0.0)
     running = loop.phases[:, Phase.RUN]
     kept = running[_without_starts(run, loop)]
     return kept, np.ones(len(kept)), median_of(running[1:])

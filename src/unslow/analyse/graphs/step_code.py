@@ -39,8 +39,9 @@ def step_code(run: Run, loop: Loop, cost: EagerCost) -> StepCode:
     frames = loop.stack or (loop.update,)
     in_loop = [frame for frame in frames if _same_function(frame, loop.location)]
     below = frames[: frames.index(in_loop[0])] if in_loop else frames[:-1]
+    taped = set(map(function_of, cost.tape or below))
     for frame in below:
-        if not cost.tape or any(_same_function(frame, other) for other in cost.tape):
+        if function_of(frame) in taped:
             return StepCode(Sources(run.sources).definition(frame) or frame, frame.function)
     begins = _first_line(loop, cost)
     return StepCode(begins, "", max(frame.line for frame in (*in_loop, begins)))

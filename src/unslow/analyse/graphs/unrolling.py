@@ -7,7 +7,12 @@ from dataclasses import dataclass
 
 from unslow.analyse import wording as say
 from unslow.analyse.graphs.traces import usual_calls
-from unslow.analyse.graphs.unusual_calls import Call, unusual_calls
+from unslow.analyse.graphs.unusual_calls import (
+    Call,
+    known_usual,
+    seconds_beyond,
+    unusual_calls,
+)
 from unslow.analyse.grouping import grouped
 from unslow.facts.functions import FirstRun, FunctionTotals, Unrolled, UnusualCall
 from unslow.model import Location, Loop, Run
@@ -90,7 +95,7 @@ def _in_function(run: Run, found: Sequence[tuple[Unrolled, Call]]) -> Iterator[U
         return
     calls = list({call.fact.time: call for _, call in found}.values())
     usual = _usual(run, loop, calls)
-    extra = sum(max(0.0, call.fact.took - usual) * call.weight for call in calls)
+    extra = seconds_beyond(calls, usual)
     fact, last = found[-1]
     yield UnrolledLoop(fact, loop, extra, last.caller or loop.location)
 
@@ -110,7 +115,7 @@ def _loop_of(run: Run, call: Call) -> Loop | None:
 
 def _usual(run: Run, loop: Loop, calls: Sequence[Call]) -> float:
     """Seconds of a call that traces nothing; the only step of a loop is no such call."""
-    known = [call.fact.usual for call in calls if call.fact.usual > 0]
+    known = known_usual(calls)
     others, seconds = usual_calls(run, calls[0].fact.function)
     if others:
         known.append(seconds / others)

@@ -62,6 +62,16 @@ def number_of(calls: Sequence[Call]) -> int:
     return sum(call.weight for call in calls)
 
 
+def known_usual(calls: Sequence[Call]) -> list[float]:
+    """Seconds of a usual call, where the recorder knew it."""
+    return [call.fact.usual for call in calls if call.fact.usual > 0]
+
+
+def seconds_beyond(calls: Sequence[Call], usual: float) -> float:
+    """What all that some calls stand for took beyond usual ones."""
+    return sum(max(0.0, call.fact.took - usual) * call.weight for call in calls)
+
+
 def profiles(calls: Sequence[Call]) -> list[CallProfile]:
     """What profiler windows saw of some calls."""
     found = [call.fact.profile for call in calls]

@@ -50,9 +50,14 @@ def profiled_readings(run: Run) -> Iterable[Readings]:
                 yield from seen.readings(candidates[loop.process])
 
 
+def stages_built(run: Run) -> dict[tuple[int, int], tuple[BuiltStage, ...]]:
+    """The stages of each pipeline as the program built it, by process and dataset."""
+    return {(fact.process, fact.dataset): fact.stages for fact in run.facts(Dataset)}
+
+
 def _candidates(run: Run, without_model: set[int]) -> dict[int, dict[int, _Built]]:
     """By process: the pipelines that feed a training and have no model."""
-    built = {(fact.process, fact.dataset): fact.stages for fact in run.facts(Dataset)}
+    built = stages_built(run)
     found: dict[int, dict[int, _Built]] = defaultdict(dict)
     for made in run.facts(IteratorMade):
         key = (made.process, made.dataset)

@@ -133,7 +133,7 @@ class _Key(NamedTuple):
 
 def pipelines(run: Run) -> list[Pipeline]:
     """Every pipeline that gave out batches."""
-    built = {(fact.process, fact.dataset): fact.stages for fact in run.facts(Dataset)}
+    built = graph_pipeline.stages_built(run)
     made = grouped(run.facts(IteratorMade), lambda fact: (fact.process, fact.dataset))
     found = []
     for key, iterators in _by_pipeline(run).items():

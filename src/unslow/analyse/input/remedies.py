@@ -162,8 +162,7 @@ def certainty(wait: Wait) -> Certainty:
 def limiting_stage(pipeline: Pipeline) -> Stage | None:
     """The stage that holds the batches up."""
     _, stages = slowest(pipeline.stages)
-    named = [stage for stage in stages if not stage.injected]
-    found = next(iter(named or stages), None)
+    found = next(iter(_asked_for(stages) or stages), None)
     if found is None or found.kind != "Shuffle":
         return found
     # A shuffle waits for what fills it, and counts that as its own work.
@@ -299,7 +298,7 @@ def _same_each_pass(stages: Sequence[Stage]) -> tuple[list[Stage], bool]:
     """
     kept: list[Stage] = []
     shuffled = False
-    for stage in reversed([stage for stage in stages if not stage.injected]):
+    for stage in reversed(_asked_for(stages)):
         if stage.kind == "Shuffle" and stage.name != "ShuffleAndRepeat":
             shuffled = True
             continue
@@ -314,6 +313,10 @@ def _same_each_pass(stages: Sequence[Stage]) -> tuple[list[Stage], bool]:
     above = stages[: stages.index(kept[-1])] if kept else ()
     is_moved = shuffled and all(stage.kind != "Shuffle" for stage in above)
     return kept, is_moved
+
+
+def _asked_for(stages: Iterable[Stage]) -> list[Stage]:
+    return [stage for stage in stages if not stage.injected]
 
 
 def _computes(stage: Stage) -> bool:

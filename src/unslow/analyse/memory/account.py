@@ -143,14 +143,12 @@ def _account(run: Run, process: Process) -> MemoryAccount | None:
         *_slack(process, highest.time),
     ]
     at = shown(run, highest.stack)
-    rest = max(0.0, peak - sum(part.bytes for part in parts))
+    rest = _unexplained(peak, parts)
     freed = min(rest, _freed_later(process, highest))
     parts.append(MemoryPart(Part.TEMPORARY, "freed after the peak", freed, at))
     parts += _copies_of_constants(parts, rest - freed)
-    unexplained = max(0.0, peak - sum(part.bytes for part in parts))
-    parts += _activations(run, process, unexplained)
-    unexplained = max(0.0, peak - sum(part.bytes for part in parts))
-    parts.append(MemoryPart(Part.REST, "what no other part explains", unexplained))
+    parts += _activations(run, process, _unexplained(peak, parts))
+    parts.append(MemoryPart(Part.REST, "what no other part explains", _unexplained(peak, parts)))
     return MemoryAccount(
         process=process.index,
         peak=peak,
@@ -160,6 +158,10 @@ def _account(run: Run, process: Process) -> MemoryAccount | None:
         parts=tuple(part for part in parts if part.bytes),
         held=held,
     )
+
+
+def _unexplained(peak: float, parts: Iterable[MemoryPart]) -> float:
+    return max(0.0, peak - sum(part.bytes for part in parts))
 
 
 def is_worth_freeing(account: MemoryAccount, frees: float) -> bool:
