@@ -31,7 +31,7 @@ def places_of(loop: Loop) -> tuple[Location, ...]:
     return loop.location, loop.update, *loop.stack
 
 
-def located(stack: Stack) -> tuple[Location, ...]:
+def locations(stack: Stack) -> tuple[Location, ...]:
     return tuple(Location(*place) for place in stack)
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from unslow.cause import Cause, Spot
 from unslow.syntax import FUNCTIONS, Definition, Function, How, Kind, own_nodes
-from unslow.syntax.nodes import own_calls
 
 if TYPE_CHECKING:
     from unslow.syntax import Source
@@ -101,7 +100,7 @@ def _belongs_to(source: Source, name: ast.Name, function: Function) -> bool:
 
 
 def _prints(source: Source, function: Function, name: str) -> Iterator[Spot]:
-    calls = own_calls(function)
+    calls = [node for node in own_nodes(function) if isinstance(node, ast.Call)]
     if any(source.name(call.func) == "tf.print" for call in calls):
         return  # both kinds of print in one function are there to show the difference
     prints = [call for call in calls if source.name(call.func) == "print"]

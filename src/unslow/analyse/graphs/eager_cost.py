@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from unslow.analyse.loop_phases import LIBRARIES
-from unslow.analyse.places import located
+from unslow.analyse.places import locations
 from unslow.analyse.run.during import facts_during
 from unslow.analyse.sampled_time import in_steps
 from unslow.analyse.scopes import Scope
@@ -79,8 +79,8 @@ def eager_cost(run: Run, loop: Loop) -> EagerCost | None:
         compiled=computing + compiled_dispatch(floor, ops),
         floor=floor,
         steps=loop.steps - 1,
-        tape=next((located(window.tape) for window in windows if window.tape), ()),
-        lines=tuple((located(stack), count) for stack, count, _ in last.lines),
+        tape=next((locations(window.tape) for window in windows if window.tape), ()),
+        lines=tuple((locations(stack), count) for stack, count, _ in last.lines),
         top=last.top,
         random=next((window.random for window in windows if window.random), ""),
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from unslow.analyse.grouping import grouped
-from unslow.analyse.places import function_of, located
+from unslow.analyse.places import function_of, locations
 from unslow.analyse.run.recorded import Recorded
 from unslow.analyse.stats.trend import trend_of
 from unslow.facts.keras import Fit
@@ -252,7 +252,7 @@ def _loop(
         group=max(1, int(lead["group"].max())),
         elements=lead["elements"] / count,
         values=lead["value"].copy(),
-        stack=located(site.stack),
+        stack=locations(site.stack),
         trains=site.trains,
     )
 

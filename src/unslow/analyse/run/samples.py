@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from unslow.analyse.places import located
+from unslow.analyse.places import locations as locations
 from unslow.analyse.run.recorded import Recorded
 from unslow.facts.process import Samples, StackSeen
 from unslow.model import Loop, Phase, Sample
@@ -33,7 +33,7 @@ def _sample(
     moments = [((since + until) / 2, count) for since, until, count in bins]
     late = sum(count for moment, count in moments if moment > (begin + end) / 2)
     return Sample(
-        stack=located(seen.stack),
+        stack=locations(seen.stack),
         leaf=_leaf(seen),
         process=process.index,
         training=seen.trains,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from unslow.analyse.places import located
+from unslow.analyse.run.samples import locations
 from unslow.analyse.workers.job import CollectiveKind, Job
 from unslow.facts.workers import Collective
 from unslow.model import Location, Run
@@ -53,4 +53,4 @@ def launches(fact: Collective) -> int:
 
 
 def _place(fact: Collective) -> Location | None:
-    return next(iter(located(fact.stack)), None)
+    return next(iter(locations(fact.stack)), None)
