@@ -320,6 +320,7 @@ def _steps_at_ticks(seconds: list[float]) -> list[float]:
 
 _LONG = [0.01] * 1200
 _COMPILING = [5.0] * 14 + [0.02] * 70
+_STAGES = [6e8 + 8e7 * (tick // 16) + 1e6 * min(tick % 16, 8) for tick in range(48)]
 _ENDED = [6e8 + 2e6 * min(tick, 46) + 1.2e8 * (tick >= 46) for tick in range(48)]
 NativeGrowth.FIRES = (
     Sketch("a pipeline over a generator in every epoch", _LONG, facts=_kept(14)),
@@ -356,6 +357,13 @@ NativeGrowth.QUIET = (
         _LONG,
         ticks={**_ticks(0.0), "rss": [6e8 + 5e7 * (tick // 12) for tick in range(48)]},
         facts=_live(0.1)[1:2],
+    ),
+    Sketch(
+        "batches that become larger in three stages",
+        _LONG,
+        elements=[1000.0 * (1 + step // 400) for step in range(1200)],
+        ticks={**_ticks(0.0), "rss": _STAGES},
+        facts=_live(0.0),
     ),
     Sketch("a pipeline over a generator, made twice", _LONG, facts=_kept(2)),
     Sketch(

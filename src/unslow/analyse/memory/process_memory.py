@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,8 +13,12 @@ from unslow.analyse.stats.robust import running_median
 from unslow.facts.memory import Container, Containers, Live
 from unslow.model import Loop, Process, Run
 
+if TYPE_CHECKING:
+    from unslow.model import Floats
+
 _FLAT = 0.25  # of the mean: a part that rises by less is flat
 _RISING_PARTS = 5  # of seven that must rise: a few jumps may be a few larger batches
+_ABOUT_LARGEST = 0.9  # of the largest batch: less asks for clearly less memory (judgement)
 _FEWEST_READINGS = 12  # readings of a column, about four a second
 
 
@@ -28,12 +33,15 @@ class Rise:
 
 
 def rise(run: Run, loop: Loop, name: str) -> Rise | None:
-    """None with too few readings."""
+    """None with too few readings. Larger batches need more memory, which is no growth with the
+    steps: where they came late, only what follows counts."""
     process = process_of(run, loop)
-    place, values = during(process, loop, name)
-    _, steps = during(process, loop, "steps")
+    since = _largest_batch_from(loop)
+    place, values = _after(since, *during(process, loop, name))
+    _, steps = _after(since, *during(process, loop, "steps"))
     if len(values) < _FEWEST_READINGS:
         return None
+    total = loop.steps - max(0, loop.step_at(since) - 1)
     if len(steps) == len(values) and steps[-1] > steps[0]:
         place = steps  # not by time: where steps get slower, each still adds the same
     twelfths = place[0] + (place[-1] - place[0]) * (np.arange(12) + 0.5) / 12
@@ -45,7 +53,20 @@ def rise(run: Run, loop: Loop, name: str) -> Rise | None:
     lasting = gained > 0 and late / 4 > 0.5 * middle / 3 > 0
     parts = np.diff(cuts[4:])
     steady = bool((parts > _FLAT * gained / len(parts)).sum() >= _RISING_PARTS)
-    return Rise(gained, gained / max(1.0, loop.steps * 7 / 12), lasting, steady)
+    return Rise(gained, gained / max(1.0, total * 7 / 12), lasting, steady)
+
+
+def _after(since: float, times: Floats, values: Floats) -> tuple[Floats, Floats]:
+    late = times >= since
+    return times[late], values[late]
+
+
+def _largest_batch_from(loop: Loop) -> float:
+    """The time from which batches were about as large as they ever were."""
+    if loop.elements is None or not loop.elements.max(initial=0.0):
+        return loop.start
+    row = int(np.argmax(loop.elements >= _ABOUT_LARGEST * loop.elements.max()))
+    return float(loop.end[row - 1]) if row else loop.start
 
 
 def limit(process: Process) -> float:
