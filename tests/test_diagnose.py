@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from unslow.analyse.sketches.sketch import Sketch
 from unslow.cause import CannotJudge, Cause
-from unslow.diagnose import diagnose, fold, merge, rank
+from unslow.diagnose import Memory, diagnose, fold, merge, rank
 from unslow.model import Evidence, Finding, Forecast, Location, Run
 
 RUN = Sketch("a run of a second", [0.01] * 100, before=0.0).run()
@@ -75,11 +75,39 @@ def test_a_cost_below_two_per_cent_is_no_finding_unless_it_grows() -> None:
 
 def test_what_every_process_does_at_one_line_is_told_once() -> None:
     here = replace(ONE, location=Location("train.py", 7, code="step()"))
-    there = replace(here, seconds=0.75, title="the dearest")
+    there = replace(here, seconds=0.75, title="the most expensive")
     other = replace(here, location=Location("train.py", 9))
     told = fold([here, other, there])
-    assert [(one.title, one.seconds) for one in told] == [("the dearest", 1.25), ("one", 0.5)]
+    assert [(one.title, one.seconds) for one in told] == [
+        ("the most expensive", 1.25),
+        ("one", 0.5),
+    ]
     assert told[0].evidence[-1].value == 2
+
+
+def test_what_lies_in_other_stretches_of_the_program_stays_apart() -> None:
+    outside = replace(ONE, stretch="set-up")
+    assert fold([ONE, outside]) == [ONE, outside]
+
+
+def test_half_of_the_peak_is_worth_more_than_a_tenth_of_the_training() -> None:
+    peak = replace(ONE, cause="peak", seconds=0.0, frees=6e8)
+    slow, slower = replace(ONE, seconds=0.2), replace(ONE, seconds=0.4)
+    for time, first in ((slow, "peak"), (slower, "one")):
+        assert rank([time, peak], 1.0, Memory(peak=1e9))[0].cause == first
+
+
+class DeepAtLine(Deep):
+    deeper_than = ()
+    deeper_at_line = ("two",)
+
+
+def test_a_symptom_at_the_line_of_its_cause_is_merged_and_one_elsewhere_is_not() -> None:
+    here = replace(ONE, location=Location("train.py", 7))
+    same = replace(here, cause="two", seconds=0.4)
+    elsewhere = replace(same, location=Location("train.py", 9))
+    assert [one.cause for one in merge([here, same], [DeepAtLine()])] == ["one"]
+    assert len(merge([here, elsewhere], [DeepAtLine()])) == 2
 
 
 def test_what_costs_each_of_many_processes_a_little_is_a_finding() -> None:
@@ -107,9 +135,9 @@ def test_an_honest_answer_takes_in_only_what_it_can_well_explain() -> None:
     assert [one.seconds for one in merge([honest, small, large], [Deep()])] == [0.5, 0.4]
 
 
-def test_faults_come_before_honest_answers_and_the_dearest_first() -> None:
+def test_faults_come_before_honest_answers_and_the_most_expensive_first() -> None:
     honest, cheap = replace(ONE, fault=False, seconds=9.0), replace(ONE, seconds=0.1)
-    assert rank([honest, cheap, ONE], 1.0) == [ONE, cheap, honest]
+    assert rank([honest, cheap, ONE], 1.0, Memory()) == [ONE, cheap, honest]
 
 
 class Yields(Cause):
@@ -138,20 +166,24 @@ def test_memory_that_only_grows_stands_above_small_costs_and_below_large_ones() 
         ONE, cause="leak", seconds=0.0, grows=True, forecast=Forecast(step=1000, bytes=1e10)
     )
     small = replace(ONE, cause="small", seconds=0.05)
-    assert [finding.cause for finding in rank([small, leak, ONE], 1.0)] == ["one", "leak", "small"]
+    assert [finding.cause for finding in rank([small, leak, ONE], 1.0, Memory())] == [
+        "one",
+        "leak",
+        "small",
+    ]
 
 
 def test_a_leak_that_will_end_the_run_stands_above_what_is_lost_now() -> None:
     forecast = Forecast(step=10_000, bytes=30e9, text="out of memory in about 8,800 steps")
     leak = replace(ONE, cause="leak", seconds=0.0, grows=True, forecast=forecast)
-    ranked = rank([ONE, leak], trained=2.0, memory=16e9)
+    ranked = rank([ONE, leak], trained=2.0, memory=Memory(limit=16e9))
     assert [finding.cause for finding in ranked] == ["leak", "one"]
 
 
 def test_a_folder_that_grows_is_not_weighed_against_the_memory() -> None:
     forecast = Forecast(step=10_000, bytes=30e9, on_disk=True)
     files = replace(ONE, cause="files", seconds=0.0, grows=True, forecast=forecast)
-    ranked = rank([files, ONE], trained=2.0, memory=16e9)
+    ranked = rank([files, ONE], trained=2.0, memory=Memory(limit=16e9))
     assert [finding.cause for finding in ranked] == ["one", "files"]
 
 
@@ -161,7 +193,11 @@ def test_findings_of_one_cause_in_one_function_count_together() -> None:
         replace(ONE, cause="two", seconds=0.3, location=Location("train.py", line, "learn"))
         for line in (7, 8)
     ]
-    assert [finding.cause for finding in rank([largest, *lines], 1.0)] == ["two", "two", "one"]
+    assert [finding.cause for finding in rank([largest, *lines], 1.0, Memory())] == [
+        "two",
+        "two",
+        "one",
+    ]
 
 
 def test_lines_at_the_top_level_of_a_file_count_by_themselves() -> None:
@@ -170,7 +206,11 @@ def test_lines_at_the_top_level_of_a_file_count_by_themselves() -> None:
         replace(ONE, cause="two", seconds=0.3, location=Location("train.py", line, "<module>"))
         for line in (7, 8)
     ]
-    assert [finding.cause for finding in rank([largest, *lines], 1.0)] == ["one", "two", "two"]
+    assert [finding.cause for finding in rank([largest, *lines], 1.0, Memory())] == [
+        "one",
+        "two",
+        "two",
+    ]
 
 
 def test_what_costs_time_does_not_explain_a_peak_of_memory() -> None:

@@ -48,6 +48,7 @@ class Cause:
     needs: ClassVar[tuple[str, ...]] = ()  # further probes without which it is not judged
     from_the_start: ClassVar[str] = ""  # why it cannot be judged if recording began later
     deeper_than: ClassVar[tuple[str, ...]] = ()  # its symptoms: findings that merge into this one
+    deeper_at_line: ClassVar[tuple[str, ...]] = ()  # the same, for findings at its own line only
     yields: ClassVar[bool] = False  # another cause at the same line is the reason, and leads
     ran: ClassVar[bool] = True  # False: a broken recipe that only `unslow check` sees
     FIRES: ClassVar[Sequence[Sketch]] = ()

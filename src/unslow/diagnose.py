@@ -6,15 +6,17 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
+
+import numpy as np
 
 from unslow.analyse.account import account_of
 from unslow.analyse.memory.account import memory_account
 from unslow.analyse.memory.process_memory import limit
 from unslow.cause import CannotJudge, Cause, load
-from unslow.model import Diagnosis, Evidence, Finding, Location, Run, Unjudged
+from unslow.model import Diagnosis, Evidence, Finding, Run, Unjudged
 from unslow.planning import fixes_for
 
 T = TypeVar("T")
@@ -22,6 +24,7 @@ T = TypeVar("T")
 # Below this share of the time a cost is not worth a reader's attention, unless it grows.
 _WORTH_TELLING = 0.02
 _MEMORY_WORTH = 0.1  # of the training, that memory is worth at least: it grows, or could be freed
+_PEAK_WORTH = 0.5  # of the training, that the whole of the peak is worth (judgement)
 # a leader's seconds: a symptom that takes more (1.2 in any example) has another reason as well
 _MOST_TIMES_LEADER = 1.5
 _EXPLAINED_SHARE = 0.7  # of an honest answer's seconds: costs up to this are put down to it
@@ -44,10 +47,8 @@ def diagnose(run: Run, causes: Sequence[Cause] | None = None, with_fixes: bool =
         except Exception as problem:  # noqa: BLE001 - one that fails is named, the rest speaks
             why = f"it failed: {type(problem).__name__}: {problem}"
             unjudged.append(Unjudged(cause.id, why, blind=True))
-    told = findings if len(run.processes) < 2 else fold(findings)
-    worth_telling = (finding for finding in told if _worth(finding, run))
-    limits = [limit(process) for process in run.processes]
-    ranked = rank(merge(worth_telling, judged), run.trained, min(limits, default=0.0))
+    worth_telling = (finding for finding in fold(findings) if _worth(finding, run))
+    ranked = rank(merge(worth_telling, judged), run.trained, Memory.of(run))
     failed: list[str] = []
     account = _made("the account", partial(account_of, run, ranked), failed)
     return Diagnosis(
@@ -104,11 +105,13 @@ def _worth(finding: Finding, run: Run) -> bool:
 
 
 def fold(findings: Iterable[Finding]) -> list[Finding]:
-    """What many processes of a run do at one line is told once, by the one that it costs most."""
-    alike: dict[tuple[str, Location | None], list[Finding]] = {}
+    """What several processes or loops do at one line is one finding, with the words of the one
+    that it costs most."""
+    alike: dict[tuple[object, ...], list[Finding]] = {}
     for finding in findings:
         where = replace(finding.location, code="", function="") if finding.location else None
-        alike.setdefault((finding.cause, where), []).append(finding)
+        key = finding.cause, where, finding.stretch, finding.in_first_step
+        alike.setdefault(key, []).append(finding)
     return [_together(group) for group in alike.values()]
 
 
@@ -119,7 +122,7 @@ def _together(group: Sequence[Finding]) -> Finding:
     return replace(
         lead,
         seconds=sum(finding.seconds for finding in group),
-        evidence=(*lead.evidence, Evidence("times found, over all processes", len(group))),
+        evidence=(*lead.evidence, Evidence("loops or processes with it, in all", len(group))),
     )
 
 
@@ -158,13 +161,14 @@ class _Depth:
 
     def __init__(self, causes: Sequence[Cause], found: set[str]) -> None:
         self._deeper = {cause.id: found.intersection(cause.deeper_than) for cause in causes}
+        self._at_line = {cause.id: found.intersection(cause.deeper_at_line) for cause in causes}
         self._yielding = {cause.id for cause in causes if cause.yields}
         self._found = found
 
     def below(self, leader: str) -> tuple[Collection[str], Collection[str]]:
         """Causes that a leader explains anywhere, and those that it explains at its own line."""
         at_its_line = set() if leader in self._yielding else self._found & self._yielding
-        return self._deeper.get(leader, ()), at_its_line
+        return self._deeper.get(leader, ()), at_its_line | self._at_line.get(leader, set())
 
 
 def _is_symptom(other: Finding, leader: Finding, symptoms: Collection[str]) -> bool:
@@ -186,7 +190,22 @@ def _same_line(other: Finding, leader: Finding) -> bool:
     return (here.file, here.line) == (there.file, there.line)
 
 
-def rank(findings: Iterable[Finding], trained: float, memory: float = 0.0) -> list[Finding]:
+@dataclass(frozen=True)
+class Memory:
+    """Bytes that a run may use, and those that it used at its peak; 0 where they are unknown."""
+
+    limit: float = 0.0
+    peak: float = 0.0
+
+    @classmethod
+    def of(cls, run: Run) -> Memory:
+        limits = [limit(process) for process in run.processes]
+        columns = [process.ticks.columns.get("rss") for process in run.processes]
+        peaks = [float(np.nanmax(column)) for column in columns if column is not None]
+        return cls(min(limits, default=0.0), max(peaks, default=0.0))
+
+
+def rank(findings: Iterable[Finding], trained: float, memory: Memory) -> list[Finding]:
     """Faults before honest answers, and among them the most harmful first.
 
     Findings of one cause in one function count together, and stand together.
@@ -213,17 +232,19 @@ def _group(finding: Finding) -> tuple[object, ...]:
     return finding.fault, finding.cause, where.file, where.function if in_function else where.line
 
 
-def _harm(finding: Finding, trained: float, memory: float) -> float:
+def _harm(finding: Finding, trained: float, memory: Memory) -> float:
     """Seconds lost in this run, or what memory that grows will have cost by the forecast's step.
 
     A run that is out of memory by then is lost as a whole; what fills a part of the memory counts
-    for that part.
+    for that part. A part of the peak that could be freed counts for half of that part.
     """
     forecast = finding.forecast
     fills = finding.grows and forecast is not None and forecast.bytes is not None
     if not fills:
-        return max(finding.seconds, _MEMORY_WORTH * trained if finding.frees > 0 else 0.0)
+        freed = min(1.0, finding.frees / memory.peak) if memory.peak > 0 else 0.0
+        worth = max(_MEMORY_WORTH, _PEAK_WORTH * freed) if finding.frees > 0 else 0.0
+        return max(finding.seconds, worth * trained)
     assert forecast is not None
     in_memory = forecast.bytes if forecast.bytes and not forecast.on_disk else 0.0
-    lost = min(1.0, in_memory / memory) if memory > 0 else 0.0
+    lost = min(1.0, in_memory / memory.limit) if memory.limit > 0 else 0.0
     return max(finding.seconds, max(_MEMORY_WORTH, lost) * trained)

@@ -18,6 +18,7 @@ from unslow.analyse.graphs.remade_models import (
     remade_model,
     remaking_seconds,
 )
+from unslow.analyse.places import line_of
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause, Spot
 from unslow.facts.files import LoadedAgain
@@ -71,36 +72,47 @@ class ModelRebuilt(Cause):
     title = "the same model is rebuilt repeatedly"
     reads = (*remade_models.READS, LoadedAgain)
     deeper_than = ("fit-in-loop", "function-in-loop", "retracing", "variables-in-loop")
+    deeper_at_line = ("eager-calls", "python-input")  # what loading or making it consists of
 
     def detect(self, run: Run) -> Iterable[Finding]:
-        yield from self._loaded(run)
-        for loop in run.loops:
-            remade = remade_model(run, loop)
-            if remade is not None:
-                yield self._remade(run, remade)
+        found = [remade_model(run, loop) for loop in run.loops]
+        remade = [each for each in found if each is not None]
+        totals = {(fact.process, fact.stack): fact for fact in run.facts(LoadedAgain) if fact.stack}
+        loads = [fact for fact in totals.values() if fact.count > FEW_MODELS]
+        for fact in loads:
+            yield from self._loaded(run, fact, [each for each in remade if _loads(each, fact)])
+        for each in remade:
+            if not any(_loads(each, fact) for fact in loads):
+                yield self._remade(run, each)
 
-    def _loaded(self, run: Run) -> Iterable[Finding]:
-        """Lines that load a saved model which the program has loaded before."""
-        last = {(fact.process, fact.stack): fact for fact in run.facts(LoadedAgain) if fact.stack}
-        for fact in last.values():
-            if fact.count <= FEW_MODELS or fact.took < _LOADING_SHARE * run.seconds:
-                continue
-            stretch = stretch_at(run, fact.process, fact.time)
-            each = fact.took / fact.count
-            yield Finding(
-                cause=self.id,
-                title=f"the same saved model is loaded {fact.count:,} times more: "
-                f"{say.time(each)} each",
-                location=say.place(run, fact.stack[0]),
-                seconds=fact.took,
-                evidence=(
-                    Evidence("loaded again", fact.count),
-                    Evidence("seconds of loading it each time", each, "s"),
-                ),
-                advice="Load it once and keep it: before the loop, at the top of the module, or in "
-                "the constructor of what uses it.",
-                stretch="" if stretch == TRAINING else stretch,
-            )
+    def _loaded(self, run: Run, fact: LoadedAgain, remade: Iterable[Remade]) -> Iterable[Finding]:
+        """A line that loads a saved model which the program has loaded before.
+
+        What the loaded model has to prepare before it runs is part of the cost.
+        """
+        preparing = sum(remaking_seconds(run, each) for each in remade)
+        seconds = fact.took + preparing
+        if seconds < _LOADING_SHARE * run.seconds:
+            return
+        stretch = stretch_at(run, fact.process, fact.time)
+        each = fact.took / fact.count
+        evidence = [
+            Evidence("loaded again", fact.count),
+            Evidence("time of loading it each time", each, "s"),
+        ]
+        if preparing:
+            evidence.append(Evidence("tracing, building and preparing in all", preparing, "s"))
+        yield Finding(
+            cause=self.id,
+            title=f"the same saved model is loaded {fact.count:,} times more: "
+            f"{say.time(seconds / fact.count)} each",
+            location=say.place(run, fact.stack[0]),
+            seconds=seconds,
+            evidence=tuple(evidence),
+            advice="Load it once and keep it: before the loop, at the top of the module, or in "
+            "the constructor of what uses it.",
+            stretch="" if stretch == TRAINING else stretch,
+        )
 
     def _remade(self, run: Run, remade: Remade) -> Finding:
         seconds = remaking_seconds(run, remade)
@@ -164,6 +176,12 @@ class ModelRebuilt(Cause):
             yield from _spotted(source, call)
 
 
+def _loads(remade: Remade, fact: LoadedAgain) -> bool:
+    """Whether a line makes its models by loading them."""
+    same_process = remade.loop.process == fact.process
+    return same_process and line_of(remade.stack[0]) == line_of(fact.stack[0])
+
+
 def _what(remade: Remade) -> str:
     last = remade.made[-1]
     if not isinstance(last, Model):
@@ -221,7 +239,7 @@ def _made(step: int, number: int, weights: str = "4:ab") -> Placed:
     return at(step, model.replace(stack=_LINE))
 
 
-def _loads(count: int, took: float) -> Placed:
+def _loaded_again(count: int, took: float) -> Placed:
     return at(0, LoadedAgain(count=count, took=took, stack=_LINE))
 
 
@@ -243,10 +261,18 @@ _COMPILED = Compile(model=1, stack=_LINE, took=0.01, weights=4)
 ModelRebuilt.FIRES = (
     _turns("a new model for each of ten folds", 10, 20, [_made(1 + 20 * n, n) for n in range(10)]),
     _turns("compile() in every epoch", 10, 20, [at(1 + 20 * n, _COMPILED) for n in range(10)]),
-    Sketch("a saved model is loaded for every request", before=10.0, facts=[_loads(69, 6.0)]),
+    Sketch(
+        "a saved model is loaded for every request", before=10.0, facts=[_loaded_again(69, 6.0)]
+    ),
+    _turns(
+        "a saved model is loaded, and traced, in every turn",
+        10,
+        20,
+        [*(_made(1 + 20 * n, n) for n in range(10)), _loaded_again(9, 0.5)],
+    ),
 )
 ModelRebuilt.QUIET = (
-    Sketch("a saved model is loaded three times", before=10.0, facts=[_loads(2, 1.0)]),
+    Sketch("a saved model is loaded three times", before=10.0, facts=[_loaded_again(2, 1.0)]),
     _turns("a search over three models", 3, 200, [_made(1 + 200 * n, n) for n in range(3)]),
     _turns(
         "a search over ten models of different sizes",

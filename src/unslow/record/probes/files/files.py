@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 from collections.abc import Callable
@@ -46,13 +47,14 @@ class Files(Probe):
         self._inner = ""  # the path that a save inside another save wrote to
 
     def _loading(self, original: Function) -> Function:
-        """Add up what is loaded again; `export_dir` is the first parameter on 2.15 to 2.21."""
+        """Add up what is loaded again; the path is the first parameter on 2.15 to 2.21."""
         tally, loaded, local = self.recorder.tally, self._loaded, self.recorder.local
+        name = next(iter(inspect.signature(original).parameters))
 
         def load(*args: Foreign, **kwargs: Foreign) -> object:
             began = clock()
             result = original(*args, **kwargs)
-            path = args[0] if args else kwargs.get("export_dir")
+            path = args[0] if args else kwargs.get(name)
             if type(path) is str and not local.lane.busy:
                 if path in loaded:
                     tally(LoadedAgain, sys._getframe().f_back, clock() - began)
@@ -89,6 +91,9 @@ class Files(Probe):
             ),
         }
         for keras in ("keras", "tf_keras"):
+            doors[f"{keras}.src.saving.saving_api"] = lambda m: self.replace(
+                m, "load_model", self._loading
+            )
             doors[f"{keras}.src.engine.training"] = lambda m: self._on_model(m.Model)
             doors[f"{keras}.src.callbacks"] = self._on_keras_2_callbacks
         return doors
