@@ -171,7 +171,7 @@ def retracing() -> Diagnosis:
         21.4,
         (
             Evidence("traces of step", 297),
-            Evidence("seconds per trace", 0.071, "s"),
+            Evidence("time per trace", 0.071, "s"),
             Evidence("argument that changed", "scale: 1.0 → 0.5"),
         ),
         merged=("native-growth",),

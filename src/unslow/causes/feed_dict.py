@@ -156,7 +156,7 @@ def _evidence(feeds: Sequence[FedValue]) -> Iterator[Evidence]:
         copied = "seconds of copying" if last.contiguous else "seconds of rearranging"
         yield Evidence(f"fed to {last.name}", f"{given} → {last.wanted}")
         yield Evidence("bytes per step", feed.bytes * feed.per_step, "B")
-        yield Evidence("seconds of conversion", feed.convert, "s")
+        yield Evidence("time of conversion", feed.convert, "s")
         yield Evidence(copied, feed.copy, "s")
 
 

@@ -72,9 +72,9 @@ class FitInLoop(Cause):
             evidence=(
                 Evidence("calls of fit()", found.calls),
                 Evidence("steps", found.steps),
-                Evidence("seconds per call around its steps", each, "s"),
+                Evidence("time per call around its steps", each, "s"),
                 Evidence("functions of its input traced again", found.traces),
-                Evidence("seconds in these traces", found.trace_seconds, "s"),
+                Evidence("time in these traces", found.trace_seconds, "s"),
             ),
             advice=_TRAIN_ON_BATCH if found.is_per_batch else _FIT_ONCE,
             detail=_Detail(found.steps == found.calls and found.arrays),

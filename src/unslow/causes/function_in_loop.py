@@ -88,7 +88,7 @@ class FunctionInLoop(Cause):
         number = len(avoidable)
         evidence = [
             Evidence("functions made and traced", objects),
-            Evidence("seconds per trace", sum(trace.seconds for trace in avoidable) / number, "s"),
+            Evidence("time per trace", sum(trace.seconds for trace in avoidable) / number, "s"),
             Evidence(
                 "seconds per first call", sum(trace.call for trace in avoidable) / number, "s"
             ),

@@ -128,7 +128,7 @@ class IteratorRebuilt(Cause):
             f"steps, and the step that follows waits {say.time(found.each)} for it",
             evidence=(
                 Evidence("runs of the initializer", found.count),
-                Evidence("seconds of one", found.start, "s"),
+                Evidence("time of one", found.start, "s"),
                 Evidence("the step that follows takes longer by", found.each, "s"),
                 Evidence("a usual step", loop.typical(), "s"),
             ),

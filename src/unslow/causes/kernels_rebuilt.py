@@ -123,7 +123,7 @@ class KernelsRebuilt(Cause):
         first_run = median(first.took for first, _ in first_runs)
         evidence = [
             Evidence("sessions opened for one graph, in the training", count),
-            Evidence("seconds of a first run, median", first_run, "s"),
+            Evidence("time of a first run, median", first_run, "s"),
         ]
         if repeated:
             usual = median(first.usual for first, _ in repeated)
@@ -189,15 +189,15 @@ def _reset_evidence(calls: Sequence[Call], count: int, collecting: float) -> Ite
     usual, windows = usual_seconds(calls), profiles(calls)
     took = median(call.fact.took for call in calls)
     yield Evidence("resets that a compiled function had to recover from", count)
-    yield Evidence("seconds of a call after a reset", took, "s")
+    yield Evidence("time of a call after a reset", took, "s")
     yield Evidence("traces in these calls", 0)
     if usual:
-        yield Evidence("seconds of a usual call", usual, "s")
+        yield Evidence("time of a usual call", usual, "s")
     if windows:
         preparing = median(window.prepare for window in windows)
-        yield Evidence("seconds of preparing, in a profiler window", preparing, "s")
+        yield Evidence("time of preparing, in a profiler window", preparing, "s")
     if collecting:
-        yield Evidence("seconds of the garbage collections that it triggers", collecting, "s")
+        yield Evidence("time of the garbage collections that it triggers", collecting, "s")
 
 
 def _stack(run: Run, where: Location) -> Stack:

@@ -89,7 +89,7 @@ class ManySessionRuns(Cause):
             evidence=(
                 Evidence("runs per step", round(runs, 1)),
                 *(row for site in extra for row in _site_evidence(run, loop, site, other)),
-                Evidence(f"seconds of {other}", base.seconds, "s"),
+                Evidence(f"time of {other}", base.seconds, "s"),
             ),
             advice=f"Fetch {names} together with {together}, in one run.",
             detail=_Detail(
@@ -142,7 +142,7 @@ def _avoidable(loop: Loop, site: Site) -> float:
 
 
 def _site_evidence(run: Run, loop: Loop, site: Site, other: str) -> Iterator[Evidence]:
-    yield Evidence(f"seconds of a run of `{_fetched(run, site)}`", site.seconds, "s")
+    yield Evidence(f"time of a run of `{_fetched(run, site)}`", site.seconds, "s")
     yield Evidence(f"of it, kernels that {other} does not need anyway", site.own, "s")
     yield Evidence("avoidable time", _avoidable(loop, site), "s")
 

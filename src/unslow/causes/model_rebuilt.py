@@ -88,27 +88,24 @@ class ModelRebuilt(Cause):
     def _loaded(self, run: Run, fact: LoadedAgain, remade: Iterable[Remade]) -> Iterable[Finding]:
         """A line that loads a saved model which the program has loaded before.
 
-        What the loaded model has to prepare before it runs is part of the cost.
+        What a loaded model has to prepare before it runs is part of the cost; `remade` has it,
+        with the time at this line.
         """
-        preparing = sum(remaking_seconds(run, each) for each in remade)
-        seconds = fact.took + preparing
+        in_loops = sum(remaking_seconds(run, each) for each in remade)
+        seconds = max(fact.took, in_loops)
         if seconds < _LOADING_SHARE * run.seconds:
             return
-        stretch = stretch_at(run, fact.process, fact.time)
-        each = fact.took / fact.count
-        evidence = [
-            Evidence("loaded again", fact.count),
-            Evidence("time of loading it each time", each, "s"),
-        ]
-        if preparing:
-            evidence.append(Evidence("tracing, building and preparing in all", preparing, "s"))
+        stretch = TRAINING if in_loops else stretch_at(run, fact.process, fact.time)
         yield Finding(
             cause=self.id,
             title=f"the same saved model is loaded {fact.count:,} times more: "
             f"{say.time(seconds / fact.count)} each",
             location=say.place(run, fact.stack[0]),
             seconds=seconds,
-            evidence=tuple(evidence),
+            evidence=(
+                Evidence("loaded again", fact.count),
+                Evidence("time of loading it each time", fact.took / fact.count, "s"),
+            ),
             advice="Load it once and keep it: before the loop, at the top of the module, or in "
             "the constructor of what uses it.",
             stretch="" if stretch == TRAINING else stretch,
@@ -125,7 +122,7 @@ class ModelRebuilt(Cause):
         where = say.place(run, remade.line_in_loop) if remade.is_model else made_at
         evidence = [
             Evidence("times made" if remade.is_model else "compile() calls", times),
-            Evidence("seconds of tracing, building and preparing each time", each, "s"),
+            Evidence("time of tracing, building and preparing each time", each, "s"),
             Evidence("steps between", remade.loop.steps // times),
         ]
         if memory:

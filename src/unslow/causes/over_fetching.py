@@ -133,7 +133,7 @@ def _evidence(run: Run, found: Sequence[_Fetch]) -> Iterator[Evidence]:
     yield Evidence("bytes fetched per step for them", size, "B")
     for fetch in found:
         name = _written(run, fetch)
-        yield Evidence(f"seconds per step that only `{name}` needs", fetch.seconds, "s")
+        yield Evidence(f"time per step that only `{name}` needs", fetch.seconds, "s")
         yield Evidence("bytes per step", fetch.bytes, "B")
         yield Evidence("is read", fetch.use.value)
 

@@ -246,13 +246,13 @@ def _evidence(found: Blamed, usual: float | None) -> Iterable[Evidence]:
     bad, number = found.traces, len(found.traces)
     yield Evidence("traces", sum(trace.weight for trace in found.found))
     yield Evidence("of them for this reason", found.count)
-    yield Evidence("seconds per trace", sum(trace.seconds for trace in bad) / number, "s")
+    yield Evidence("time per trace", sum(trace.seconds for trace in bad) / number, "s")
     if found.reason != "pipeline":
         calls = sum(trace.call for trace in bad)
-        yield Evidence("seconds per call that traces", calls / number, "s")
+        yield Evidence("time per call that traces", calls / number, "s")
     yield Evidence("nodes in the graph", max(trace.fact.nodes for trace in found.found))
     if usual:
-        yield Evidence("seconds per call that does not", usual, "s")
+        yield Evidence("time per call that does not", usual, "s")
 
 
 def _value(text: str) -> str:

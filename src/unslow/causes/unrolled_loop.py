@@ -90,7 +90,7 @@ class UnrolledLoop(Cause):
                 Evidence("nodes in the graph", fact.nodes),
                 Evidence("of them in the repeated body", fact.repeated),
                 Evidence("iterations", fact.repeats),
-                Evidence("seconds of the first calls, beyond a usual one", unrolled.extra, "s"),
+                Evidence("time of the first calls, beyond a usual one", unrolled.extra, "s"),
                 Evidence("a loop of the graph adds to a step, about", slower, "s"),
                 Evidence("steps from which on unrolling pays", enough),
                 Evidence("steps of this run", loop.steps),

@@ -88,7 +88,7 @@ class VariablesInLoop(Cause):
 def _evidence(line: MadeLine) -> Iterator[Evidence]:
     yield Evidence(f"made at {line.location}", line.count)
     yield Evidence("variables among them", line.variables)
-    yield Evidence("seconds of making one", line.seconds / max(1, line.count), "s")
+    yield Evidence("time of making one", line.seconds / max(1, line.count), "s")
     yield Evidence("still there at the end", line.alive)
 
 

@@ -87,13 +87,13 @@ class XlaRecompile(Cause):
         of_fit = " of fit()" if loop.style == "keras" else ""
         evidence = [
             Evidence("steps that were long", found.steps),
-            Evidence("seconds of such a step", found.took, "s"),
-            Evidence("seconds of a usual step", found.usual, "s"),
+            Evidence("time of such a step", found.took, "s"),
+            Evidence("time of a usual step", found.usual, "s"),
             Evidence("traces in these steps", 0),
         ]
         if found.first:
             evidence.append(
-                Evidence("seconds of the first compilation, in a profiler window", found.first, "s")
+                Evidence("time of the first compilation, in a profiler window", found.first, "s")
             )
         return Finding(
             cause=self.id,
@@ -128,13 +128,13 @@ def _evidence(calls: Sequence[Call]) -> Iterator[Evidence]:
     usual = usual_seconds(calls)
     yield Evidence("shapes that were compiled for", max(call.fact.distinct for call in calls))
     yield Evidence("calls that compiled again", _number(calls))
-    yield Evidence("seconds of a call that compiles", took, "s")
+    yield Evidence("time of a call that compiles", took, "s")
     yield Evidence("calls of them that traced again", _number(traced))
     if usual:
-        yield Evidence("seconds of a usual call", usual, "s")
+        yield Evidence("time of a usual call", usual, "s")
     compiling = [part.compile for part in profiles(calls) if part.compile]
     if compiling:
-        yield Evidence("seconds of compiling, in a profiler window", median(compiling), "s")
+        yield Evidence("time of compiling, in a profiler window", median(compiling), "s")
 
 
 def _advice(calls: Sequence[Call]) -> str:
