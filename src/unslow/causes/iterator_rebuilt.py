@@ -9,17 +9,20 @@ from typing import TYPE_CHECKING
 
 from unslow.analyse import wording as say
 from unslow.analyse.graphs.session_restarts import PipelineRestarts, pipeline_restarts
+from unslow.analyse.grouping import grouped
 from unslow.analyse.input import pipeline as pipeline_module
 from unslow.analyse.input.overlay import base
 from unslow.analyse.input.pipeline import Pipeline, pipelines, shuffle_elements
+from unslow.analyse.run.tallies import last_at_line
 from unslow.analyse.sampled_time import untimed_seconds_at
 from unslow.analyse.sketches.pipelines import stack_at
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
-from unslow.cause import Cause, Spot
-from unslow.facts.data import ENDLESS, BuiltStage, IteratorMade
+from unslow.analyse.stretches import stretch_at
+from unslow.cause import LEAST_SHARE, Cause, Spot
+from unslow.facts.data import ENDLESS, BuiltStage, IteratorMade, Next
 from unslow.facts.schema import Place
 from unslow.facts.sessions import Restarted
-from unslow.model import Evidence, Finding, Fix, Location, Loop, Phase, Refusal, Run
+from unslow.model import Certainty, Evidence, Finding, Fix, Location, Loop, Phase, Refusal, Run
 from unslow.syntax import Kind
 
 if TYPE_CHECKING:
@@ -38,6 +41,7 @@ _MAKERS = ("tf.data.make_one_shot_iterator", "tf.data.make_initializable_iterato
 
 _PER_STEP = 0.5  # iterators per step: one per epoch is how it should be
 _FEWEST_ITERATORS = 10  # a judgement: fewer may be epochs of a few steps
+_BATCHES_EACH = 2  # of an iterator, at most; a judgement: one that reads on is a pass over the data
 _FEWEST_RESTARTS = 3  # of a session's iterator (judgement)
 _WORTH = 0.1  # of the loop: starting once for each pass over the data is how it should be
 _MIXED = ("Shuffle", "ShuffleAndRepeat", "Cache", "Snapshot")
@@ -62,6 +66,12 @@ def _made(number: int, every: int = 1) -> list[Placed]:
     ]
 
 
+def _by_number(iterators: int, batches: int, took: float) -> list[Placed]:
+    """Iterators made and batches fetched at one line, some time after the last step."""
+    made = IteratorMade(iterator=1, dataset=1, stack=stack_at(30), n=iterators, sum=0.9)
+    return [at(101, made), at(101, Next(stack=stack_at(30), count=batches, took=took))]
+
+
 def _started(says: str, took: float) -> Sketch:
     """An initializer that is run every ten steps: the update that follows takes longer."""
     where = (Place("train.py", 9, "<module>"),)
@@ -77,7 +87,8 @@ class IteratorRebuilt(Cause):
 
     `iter(dataset)` (or `dataset.take(1)`) is inside the training loop: every step makes a new
     iterator, takes one batch from it and drops it. Or the initializer of a TF1 iterator runs again
-    every few steps, often to switch between training and validation.
+    every few steps, often to switch between training and validation. Or code outside of the
+    training takes its batches one by one, each from an iterator of its own (`skip(n).take(1)`).
 
     Why it is slow
 
@@ -98,7 +109,7 @@ class IteratorRebuilt(Cause):
     """
 
     title = "the iterator is recreated in every step"
-    reads = (*pipeline_module.READS, Restarted)
+    reads = (*pipeline_module.READS, Next, Restarted)
     deeper_than = ("input-bound", "python-input", "rereading", "big-shuffle")
 
     def detect(self, run: Run) -> Iterable[Finding]:
@@ -110,13 +121,53 @@ class IteratorRebuilt(Cause):
 
     def _made_in_steps(self, run: Run) -> Iterable[Finding]:
         made_by_user = [one for one in run.facts(IteratorMade) if one.stack and not one.in_fit]
-        last = {(one.process, one.key): one for one in made_by_user if not one.evaluates}
+        lines = grouped(
+            (one for one in made_by_user if not one.evaluates), lambda one: (one.process, one.key)
+        )
         known = {(one.process, one.dataset): one for one in reversed(pipelines(run))}
         longest = max(run.loops, key=lambda loop: loop.total, default=None)
-        for made in last.values():
+        for facts in lines.values():
+            made = facts[-1]
+            pipeline = known.get((made.process, made.dataset))
+            outside = sum(run.loop_of(one) is None for one in facts)
+            if 2 * outside > len(facts):
+                yield from self._made_outside(run, made, pipeline)
+                continue
             loop = run.loop_of(made) or longest
             if loop is not None and made.n >= max(_FEWEST_ITERATORS, _PER_STEP * loop.steps):
-                yield self._finding(run, loop, made, known.get((made.process, made.dataset)))
+                yield self._finding(run, loop, made, pipeline)
+
+    def _made_outside(
+        self, run: Run, made: IteratorMade, pipeline: Pipeline | None
+    ) -> Iterable[Finding]:
+        """Many iterators outside of the steps, each made for a batch or two."""
+        fetched = last_at_line(run.facts(Next, made.process), made.stack[0])
+        if fetched is None or made.n < _FEWEST_ITERATORS or fetched.count > _BATCHES_EACH * made.n:
+            return
+        spent = fetched.took + made.sum
+        needed, produced = _elements(pipeline)
+        useful = spent * needed / produced if produced else spent / made.n
+        seconds = max(0.0, spent - useful - _READY * fetched.count)
+        if seconds < LEAST_SHARE * run.seconds:
+            return
+        place = say.place(run, made.stack[0])
+        yield Finding(
+            cause=self.id,
+            title=f"{say.code(place)} makes {made.n:,} iterators for {fetched.count:,} batches: "
+            f"{say.time(spent / fetched.count)} a batch",
+            location=place,
+            seconds=seconds,
+            certainty=Certainty.LIKELY,
+            evidence=(
+                Evidence("iterators made", made.n),
+                Evidence("batches taken from them", fetched.count),
+                Evidence("making one", made.sum / made.n, "s"),
+                Evidence("waiting for its batches", fetched.took / made.n, "s"),
+            ),
+            advice="Loop over the dataset once, or keep one iterator and call `next()` on it: a "
+            "new one reads the data again from the beginning.",
+            stretch=stretch_at(run, made.process, made.time),
+        )
 
     def _restarted(self, loop: Loop, place: Location, found: PipelineRestarts) -> Finding:
         """A session's iterator that is initialized repeatedly, losing what it had prepared."""
@@ -192,8 +243,14 @@ class IteratorRebuilt(Cause):
             "one iterator per step", phases={Phase.INPUT: 0.7, Phase.RUN: 0.25}, facts=_made(100)
         ),
         _started("an initializer every ten steps, and the next one waits", 0.095),
+        Sketch(
+            "a batch by its number after the training", after=10.0, facts=_by_number(90, 90, 8.0)
+        ),
     )
     QUIET = (
+        Sketch(
+            "passes over the data after the training", after=10.0, facts=_by_number(12, 600, 8.0)
+        ),
         _started("an initializer every ten steps, after a validation that takes long", 0.0096),
         Sketch(
             "one iterator per epoch of 25 steps",

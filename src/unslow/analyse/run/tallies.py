@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from unslow.analyse import wording as say
 from unslow.analyse.grouping import grouped
+from unslow.analyse.places import Anywhere, line_of
 from unslow.facts.schema import Tally
 from unslow.model import Location, Run
 
@@ -41,6 +43,12 @@ def line_totals(run: Run, loop: Interval, kind: type[T]) -> list[LineTotal[T]]:
     by_line = grouped(written, lambda fact: fact.stack)
     found = [_gained(run, *_around(loop, facts, kind())) for facts in by_line.values()]
     return sorted((total for total in found if total.count > 0), key=lambda total: -total.seconds)
+
+
+def last_at_line(facts: Sequence[T], place: Anywhere) -> T | None:
+    """The totals of a line over the whole run."""
+    here = [fact for fact in facts if fact.stack and line_of(fact.stack[0]) == line_of(place)]
+    return here[-1] if here else None
 
 
 def _gained(run: Run, before: T, last: T) -> LineTotal[T]:

@@ -145,6 +145,8 @@ class Sketch:
     def _when(self, step: int, seconds: np.ndarray, end: np.ndarray) -> float:
         if step <= 0 or not len(seconds):
             return self.before / 2
+        if step > len(seconds) and self.after:
+            return float(end[-1]) + self.after / 2
         row = min(step, len(seconds)) - 1
         return float(end[row] - seconds[row] / 2)
 
