@@ -329,3 +329,15 @@ def test_what_to_type_next_names_the_run_and_its_fix() -> None:
         "unslow fix 20260101-120000-train",
         "unslow fix 20260101-120000-train --prove --apply",
     ]
+
+
+def test_the_hottest_lines_are_those_of_the_whole_program_after_the_import() -> None:
+    samples = (
+        Sample((Location("train.py", 1),), "keras", 0, True, 300, 0, 0, bins=((0.0, 0.4, 300),)),
+        Sample(
+            (Location("train.py", 30),), "tensorflow", 0, True, 0, 60, 0, bins=((3.0, 9.0, 60),)
+        ),
+    )
+    imported = at(0, Imported(since=0.0))
+    run = Sketch("late", samples=samples, facts=[imported], after=9.0).run()
+    assert [each["line"] for each in of_run(run)["hot_lines"]] == [30]  # type: ignore[attr-defined, index]

@@ -32,7 +32,7 @@ def stretch_at(run: Run, process: int, time: float) -> str:
 
 def gaps(run: Run, process: Process, loops: Sequence[Loop]) -> Iterator[tuple[str, float, float]]:
     """What of a process lies outside of its loops; a name may come several times."""
-    imported = min(_imported(run, process), process.ended)
+    imported = min(import_end(run, process), process.ended)
     yield IMPORT, process.started, imported
     at, name = imported, SETUP
     for start, end in _merged(loops):
@@ -43,7 +43,8 @@ def gaps(run: Run, process: Process, loops: Sequence[Loop]) -> Iterator[tuple[st
         yield (AFTER if loops else PROGRAM), at, process.ended
 
 
-def _imported(run: Run, process: Process) -> float:
+def import_end(run: Run, process: Process) -> float:
+    """When the import of TensorFlow was over."""
     found = run.facts(Imported, process.index)
     return found[0].time if found else process.started
 

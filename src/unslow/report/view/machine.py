@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from unslow.analyse.stretches import import_end
 from unslow.facts.process import FoundLiving, OwnStep
-from unslow.model import Location, Loop, Process, Run
+from unslow.model import Location, Loop, Process, Run, Sample
 from unslow.report import words
 from unslow.report.words import Row
 
@@ -120,12 +122,13 @@ class _HotLine:
 def hot_lines(run: Run) -> list[Row]:
     """The user's lines that the training thread was seen at most often, and what ran below them.
 
-    Where there were steps, only samples during them count: import and set-up have their own part.
+    Over the whole program but the import of TensorFlow, which has a row of its own.
     """
     lines: dict[tuple[str, int], _HotLine] = {}
     whole = 0
+    imported = {process.index: import_end(run, process) for process in run.processes}
     for sample in run.samples:
-        taken = sample.in_steps if run.steps else sample.count
+        taken = _after_import(sample, imported[sample.process])
         if not sample.training or not taken:
             continue
         whole += taken
@@ -137,6 +140,12 @@ def hot_lines(run: Run) -> list[Row]:
         return []
     hottest = sorted(lines.values(), key=lambda line: -line.samples)[:HOTTEST]
     return [_hot_line(run, line, whole) for line in hottest if line.samples >= LEAST_SHARE * whole]
+
+
+def _after_import(sample: Sample, imported: float) -> int:
+    if not sample.bins:
+        return sample.in_steps
+    return round(sample.within(imported, math.inf))
 
 
 def _hot_line(run: Run, line: _HotLine, whole: int) -> Row:
