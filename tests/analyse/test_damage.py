@@ -160,6 +160,19 @@ def test_a_damaged_line_is_left_out_and_noted(recordings: list[Path], tmp_path: 
     assert not any("damaged" in note for note in whole.notes)
 
 
+def test_facts_of_an_unknown_kind_are_skipped_and_counted(
+    recordings: list[Path], tmp_path: Path
+) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(recordings[0], folder)
+    file = one_file(folder, ".events")
+    text = file.read_bytes()
+    file.write_bytes(text + b'{"k": "novel", "t": 1}\n{"k": "novel", "t": 2, "stack": [7]}\n')
+    run = load(str(folder))
+    assert run.table.unknown == {"novel": 2}
+    assert not run.notes
+
+
 def test_a_damaged_row_is_left_out_and_noted(recordings: list[Path], tmp_path: Path) -> None:
     folder = tmp_path / "run"
     shutil.copytree(recordings[1], folder)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from unslow.analyse.sketches.sketch import Placed, Sketch, at, fact
+from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.facts.functions import Trace
 from unslow.facts.memory import Container, Containers
 from unslow.facts.process import Imported
@@ -316,7 +316,7 @@ def slower() -> Diagnosis:
 
 
 def no_steps() -> Diagnosis:
-    facts = [fact("trace", 0, name="f"), fact("trace", 0, name="g"), fact("session", 0)]
+    facts = [at(0, Trace(name="f")), at(0, Trace(name="g"))]
     run = _run(Sketch("no steps", (), facts=facts, before=41.0), STEADY)
     return replace(
         _diagnosis(run), not_judged=(Unjudged("retracing", "no training step was seen"),)

@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 
 from unslow.analyse.run.assemble import load
-from unslow.analyse.sketches.sketch import Sketch, at, fact
+from unslow.analyse.sketches.sketch import Sketch, at
 from unslow.compare import compare
 from unslow.compare.view import view_of as comparison_view
 from unslow.diagnose import diagnose
 from unslow.facts.functions import Trace
+from unslow.facts.keras import Hook
 from unslow.facts.memory import Container, Containers
 from unslow.facts.schema import Place
 from unslow.facts.sessions import GraphGrew
@@ -382,7 +383,7 @@ def hostile() -> Diagnosis:
             for step in (1, 2, 3)
         ),
         *(at(step, GraphGrew(graph=1, nodes=step)) for step in (1, 2)),
-        fact(evil, 3, **{"key": evil}),
+        at(3, Hook(key=evil, hook=evil, callback=evil, module=evil)),
         *(at(step, Containers(found=(holder,))) for step in (1, 2)),
     ]
     sample = Sample((where,), evil, 0, True, 50, 50, 100)

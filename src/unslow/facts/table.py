@@ -40,6 +40,7 @@ class FactTable:
 
     def __init__(self, lines: Iterable[Line] = (), facts: Iterable[Fact] = ()) -> None:
         self.damaged: Counter[str] = Counter()  # lines that do not fit the schema, by kind
+        self.unknown: Counter[str] = Counter()  # lines of kinds that this version does not know
         self._lines: dict[str, list[Line]] = {}
         self._facts: dict[str, tuple[Fact, ...]] = {}
         self._by_process: dict[str, dict[int, list[Fact]]] = {}
@@ -77,9 +78,10 @@ class FactTable:
         return Counter({name: len(facts) for name, facts in seen.items()})
 
     def decode_all(self) -> None:
-        """Decode every kind that this version knows, so that `damaged` is complete."""
+        """Decode every kind that this version knows, and count what cannot be read."""
         for name in self._lines.keys() & all_kinds().keys():
             self._facts[name] = tuple(self._decoded(name))
+        self.unknown.update({name: len(lines) for name, lines in self._lines.items()})
 
     def _decoded(self, kind: str) -> list[Fact]:
         facts = []

@@ -18,7 +18,7 @@ from unslow.model.finding import (
 )
 from unslow.model.loop import Location, Loop, Shape, Trend
 from unslow.model.proof import Growth, Peak, Proof, Quality, Verdict
-from unslow.model.run import Event, Process, Run, Sample, Ticks
+from unslow.model.run import Process, Run, Sample, Ticks
 
 if TYPE_CHECKING:
     from unslow.model.loop import Floats as Floats
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Certainty",
     "Diagnosis",
-    "Event",
     "Evidence",
     "Finding",
     "Fix",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from unslow.facts.phase import Phase
 from unslow.facts.schema import Fact
@@ -18,19 +18,6 @@ if TYPE_CHECKING:
 
 
 F = TypeVar("F", bound=Fact)
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """One timed fact from a probe.
-
-    `time` is in seconds since the run began, and so is all of `data`.
-    """
-
-    kind: str
-    time: float
-    process: int
-    data: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +88,6 @@ class Run:
     ended: str  # "exit 0", "killed by SIGKILL", "running"
     processes: tuple[Process, ...]
     loops: tuple[Loop, ...]
-    events: tuple[Event, ...]
     samples: tuple[Sample, ...]
     sources: Mapping[str, str]  # file (as in Location) → its text when it ran
     sampling_hz: float = 0.0
@@ -116,19 +102,6 @@ class Run:
         if process is None:
             return self.table.of(kind)
         return tuple(self.table.of_process(kind, process))
-
-    def of(self, *kinds: str) -> Iterator[Event]:
-        """Events of some kinds, in time order."""
-        if len(kinds) == 1:
-            return iter(self._by_kind.get(kinds[0], ()))
-        return (event for event in self.events if event.kind in kinds)
-
-    @cached_property
-    def _by_kind(self) -> Mapping[str, list[Event]]:
-        found: dict[str, list[Event]] = {}
-        for event in self.events:
-            found.setdefault(event.kind, []).append(event)
-        return found
 
     def loops_of(self, process: int) -> list[Loop]:
         """The loops of one process; a job has as many processes as it has loops."""

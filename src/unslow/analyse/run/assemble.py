@@ -12,7 +12,6 @@ from pathlib import Path
 
 from unslow.analyse.graphs.call_profile import with_profile
 from unslow.analyse.run.detail import in_detail
-from unslow.analyse.run.events import events_of
 from unslow.analyse.run.loops import loops_of
 from unslow.analyse.run.processes import process_of
 from unslow.analyse.run.recorded import Recorded, began, decoded
@@ -61,7 +60,6 @@ def assemble(whole: Folder) -> Run:
     processes = tuple(map(process_of, recorded))
     sources = sources_of(raw.path, recorded)
     loops = list(chain.from_iterable(loops_of(process, lambda: sources) for process in recorded))
-    events = list(chain.from_iterable(map(events_of, recorded)))  # counts damaged ones
     samples = chain.from_iterable(samples_of(process, loops) for process in recorded)
     lasted = float(header.get("seconds") or 0.0)
     return Run(
@@ -73,7 +71,6 @@ def assemble(whole: Folder) -> Run:
         ended=str(header.get("ended") or _unfinished(raw, processes)),
         processes=processes,
         loops=tuple(sorted(loops, key=lambda loop: loop.start)),
-        events=tuple(sorted(events, key=lambda event: event.time)),
         samples=tuple(samples),
         sources=sources,
         sampling_hz=_sampling(processes),

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from unslow.analyse.stats.trend import trend_of
-from unslow.facts.schema import Fact as TypedFact
+from unslow.facts.schema import Fact
 from unslow.facts.table import FactTable
-from unslow.model import Event, Location, Loop, Phase, Process, Run, Sample, Ticks
+from unslow.model import Location, Loop, Phase, Process, Run, Sample, Ticks
 
 _PROBES = (
     "functions",
@@ -27,27 +27,14 @@ _PROBES = (
 
 
 @dataclass(frozen=True)
-class Fact:
-    """An event of a sketch, placed at a step of its (first) loop; `at` 0 is before the loop."""
-
-    kind: str
-    at: int
-    data: Mapping[str, object]
-
-
-def fact(kind: str, at: int, **data: object) -> Fact:
-    return Fact(kind, at, data)
-
-
-@dataclass(frozen=True)
 class Placed:
-    """A typed fact of a sketch, placed at a step of its loop; `step` 0 is before the loop."""
+    """A fact of a sketch, placed at a step of its loop; `step` 0 is before the loop."""
 
     step: int
-    fact: TypedFact
+    fact: Fact
 
 
-def at(step: int, seen: TypedFact) -> Placed:
+def at(step: int, seen: Fact) -> Placed:
     return Placed(step, seen)
 
 
@@ -58,7 +45,7 @@ class Sketch:
     says: str
     seconds: Sequence[float] = (0.01,) * 100
     phases: Mapping[Phase, float | Sequence[float]] = field(default_factory=dict)
-    facts: Sequence[Fact | Placed] = ()
+    facts: Sequence[Placed] = ()
     samples: Sequence[Sample] = ()
     ticks: Mapping[str, Sequence[float]] = field(
         default_factory=dict
@@ -112,7 +99,6 @@ class Sketch:
             ended="exit 0",
             processes=(process,),
             loops=loops,
-            events=self._events(seconds, end),
             samples=tuple(self.samples),
             sources={"train.py": self.source},
             sampling_hz=50.0,
@@ -150,18 +136,11 @@ class Sketch:
         row = min(step, len(seconds)) - 1
         return float(end[row] - seconds[row] / 2)
 
-    def _placed(self, seconds: np.ndarray, end: np.ndarray) -> list[TypedFact]:
-        placed = [found for found in self.facts if isinstance(found, Placed)]
-        timed = [found.fact.replace(time=self._when(found.step, seconds, end)) for found in placed]
-        return sorted(timed, key=lambda fact: fact.time)
-
-    def _events(self, seconds: np.ndarray, end: np.ndarray) -> tuple[Event, ...]:
-        untyped = [found for found in self.facts if isinstance(found, Fact)]
-        events = [
-            Event(found.kind, self._when(found.at, seconds, end), 0, found.data)
-            for found in untyped
+    def _placed(self, seconds: np.ndarray, end: np.ndarray) -> list[Fact]:
+        timed = [
+            placed.fact.replace(time=self._when(placed.step, seconds, end)) for placed in self.facts
         ]
-        return tuple(sorted(events, key=lambda event: event.time))
+        return sorted(timed, key=lambda fact: fact.time)
 
     def _ticks(self, total: float) -> Ticks:
         length = max((len(values) for values in self.ticks.values()), default=0)

@@ -281,19 +281,9 @@ class Recorder:
         counted.add(took)
         return counted
 
-    def fact(self, kind: str, key: str = "", took: int = 0, /, **data: object) -> bool:
-        """Count a fact and write it unless there were very many; says whether it was written."""
-        counted = self._counted(kind, key, took)
-        if not counted.is_written():
-            return False
-        count, total = counted.count, counted.took
-        self.line(kind, clock(), n=count, sum_ns=total, key=key, took_ns=took, **data)
-        return True
-
-    def wants(self, kind: type[Thinned] | str, key: str = "") -> bool:
+    def wants(self, kind: type[Thinned], key: str = "") -> bool:
         """Whether the next fact of this key will be written: only then gather its details."""
-        name = kind if isinstance(kind, str) else kind.kind
-        counted = self._counts.get((name, key))
+        counted = self._counts.get((kind.kind, key))
         return counted is None or counted.count + 1 >= counted.next_written
 
     def stack(self, frame: FrameType | None, limit: int = 6) -> Stack:
@@ -343,7 +333,7 @@ class Recorder:
 
     def tally(
         self,
-        kind: type[Tally] | str,
+        kind: type[Tally],
         frame: FrameType | None,
         took: int,
         amount: float = 0.0,
@@ -356,21 +346,20 @@ class Recorder:
         """
         if frame is None:
             return
-        kind = kind if isinstance(kind, str) else kind.kind
-        key = (kind, id(frame.f_code), frame.f_lasti)
+        key = (kind.kind, id(frame.f_code), frame.f_lasti)
         total = self._totals.get(key)
         if total is None:
             if len(self._totals) > _MOST_TALLIES:
                 return
             self._kept.append(frame.f_code)
-            total = self._totals[key] = _LineTotal(kind, self.stack(frame), data)
+            total = self._totals[key] = _LineTotal(kind.kind, self.stack(frame), data)
         total.count += 1
         total.took += took
         total.amount += amount
 
-    def is_tallied(self, kind: str, frame: FrameType) -> bool:
+    def is_tallied(self, kind: type[Tally], frame: FrameType) -> bool:
         """Whether something of this kind was added up at this line before."""
-        return (kind, id(frame.f_code), frame.f_lasti) in self._totals
+        return (kind.kind, id(frame.f_code), frame.f_lasti) in self._totals
 
     def tallier(self, kind: type[Tally], frame: FrameType) -> Callable[[int, int, int], None]:
         """Adds many at once at a line: how many, their nanoseconds, and those of the last one."""

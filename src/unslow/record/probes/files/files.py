@@ -275,7 +275,7 @@ class Files(Probe):
         if frame is None:
             return
         data: dict[str, Foreign] = {}
-        if not self.recorder.is_tallied(Log.kind, frame):
+        if not self.recorder.is_tallied(Log, frame):
             maker = dict(local_names(board)).get("self") if board is not None else None
             by = call if maker is None else "TensorBoard"
             data = {"call": by, "made": self._made.get(id(maker), ())}
