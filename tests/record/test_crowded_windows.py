@@ -118,7 +118,7 @@ def _first_call(recording: Recording, meanwhile: Callable[[], None], xla: bool =
     calls._trace(lambda *args: None)("type", "context", "graph", options)
     meanwhile()
     calls._ended(InspectedCall(call, 1, 1, (), ["first"]))
-    return "\n".join(recorder._pending)
+    return "\n".join(recorder.log.pending)
 
 
 def test_a_call_with_many_events_is_split_by_the_work_of_its_own_thread(
@@ -166,7 +166,7 @@ def test_a_window_of_steps_closes_early_where_they_have_many_events(
 ) -> None:
     _steps(recording, process, 30_000)
     assert session.exported == 1
-    assert '"steps": 2' in "\n".join(recording.recorder._pending)
+    assert '"steps": 2' in "\n".join(recording.recorder.log.pending)
 
 
 def test_a_step_with_a_long_loop_is_not_read(
@@ -174,7 +174,7 @@ def test_a_step_with_a_long_loop_is_not_read(
 ) -> None:
     _steps(recording, process, 1_000_000)
     assert session.exported == 0
-    assert '"steps": 1' in "\n".join(recording.recorder._pending)
+    assert '"steps": 1' in "\n".join(recording.recorder.log.pending)
 
 
 def test_a_window_of_usual_steps_has_all_of_them(
@@ -182,4 +182,4 @@ def test_a_window_of_usual_steps_has_all_of_them(
 ) -> None:
     _steps(recording, process, 3_000)
     assert session.exported == 1
-    assert '"steps": 10' in "\n".join(recording.recorder._pending)
+    assert '"steps": 10' in "\n".join(recording.recorder.log.pending)

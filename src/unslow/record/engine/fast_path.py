@@ -14,8 +14,8 @@ from types import CodeType, FrameType
 from typing import NamedTuple, cast
 
 from unslow.record.engine.foreign import Foreign, Function
+from unslow.record.engine.lanes import Gathered, Lane, clock
 from unslow.record.engine.probe import disguise
-from unslow.record.engine.recorder import Gathered, Lane, clock
 
 _NO_LIMIT = 1 << 62
 

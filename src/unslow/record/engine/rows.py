@@ -10,8 +10,9 @@ from operator import sub
 from typing import NamedTuple
 
 from unslow.facts.phase import Phase
+from unslow.record.engine.lanes import PHASES
 from unslow.record.engine.limits import ALONE
-from unslow.record.engine.recorder import PHASES, Recorder
+from unslow.record.engine.recorder import Recorder
 from unslow.runfolder.layout import ROW, WORDS
 
 # The first rows hold one update each. Past these, every further HALF rows hold twice as many

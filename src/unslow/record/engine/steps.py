@@ -8,7 +8,8 @@ from types import FrameType
 
 from unslow.facts.phase import Phase
 from unslow.record.engine.fast_path import FastPath, call_site
-from unslow.record.engine.recorder import PHASES, Gathered, Lane, Recorder, clock
+from unslow.record.engine.lanes import PHASES, Gathered, Lane, clock
+from unslow.record.engine.recorder import Recorder
 from unslow.record.engine.rows import Calls, Rows
 from unslow.record.engine.update_sites import Sites, Update
 from unslow.record.engine.weak_table import WeakTable

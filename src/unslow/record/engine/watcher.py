@@ -12,9 +12,10 @@ from unslow.facts.phase import Phase
 from unslow.facts.process import LowestRate, Samples, StackSeen, Tick
 from unslow.facts.schema import Place
 from unslow.record.engine.foreign import Foreign
+from unslow.record.engine.lanes import SPAN_PHASE, Lane, clock
 from unslow.record.engine.probe import span
 from unslow.record.engine.procfs import read
-from unslow.record.engine.recorder import SPAN_PHASE, Lane, Recorder, clock
+from unslow.record.engine.recorder import Recorder
 from unslow.record.engine.steps import Steps
 from unslow.record.engine.switch_interval import SwitchInterval
 from unslow.record.engine.thread_stacks import Line, lines_of, threads

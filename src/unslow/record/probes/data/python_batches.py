@@ -9,8 +9,8 @@ from types import ModuleType
 from unslow.facts.data import Next
 from unslow.facts.phase import Phase
 from unslow.record.engine.foreign import Foreign, Function
+from unslow.record.engine.lanes import SPAN_PHASE, clock
 from unslow.record.engine.probe import Probe
-from unslow.record.engine.recorder import SPAN_PHASE, clock
 from unslow.record.engine.weak_table import WeakTable
 
 _INPUT = int(Phase.INPUT)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from unslow.facts.phase import Phase
 from unslow.facts.workers import SYNC, SYNC_FIELDS, SyncBlock, closes_at
+from unslow.record.engine.lanes import PHASES, SPAN_BEGAN, SPAN_INNER, SPAN_PHASE, Lane, clock
 from unslow.record.engine.procfs import read
-from unslow.record.engine.recorder import PHASES, SPAN_BEGAN, SPAN_INNER, SPAN_PHASE, Lane, clock
 
 if TYPE_CHECKING:
     from unslow.record.engine.recorder import Recorder

@@ -10,8 +10,8 @@ from types import ModuleType
 from unslow.facts.eager import Index, Sync
 from unslow.facts.phase import Phase
 from unslow.record.engine.foreign import Foreign, Function
+from unslow.record.engine.lanes import SPAN_PHASE, clock
 from unslow.record.engine.probe import Probe
-from unslow.record.engine.recorder import SPAN_PHASE, clock
 
 _RUN, _SYNC = int(Phase.RUN), int(Phase.SYNC)
 _WRITTEN = (int(Phase.SAVE), int(Phase.LOG))  # what saving and summaries fetch is their own

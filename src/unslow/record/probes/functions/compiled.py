@@ -11,7 +11,7 @@ from typing import NamedTuple
 from unslow.facts.schema import Stack
 from unslow.record.engine.foreign import Foreign
 from unslow.record.engine.frames import UserCode
-from unslow.record.engine.recorder import Lane, Span
+from unslow.record.engine.lanes import Lane, Span
 
 EARLY = 8  # first calls, inspected whatever they took: a usual time is not known yet
 _LONG = 3  # times the usual call …

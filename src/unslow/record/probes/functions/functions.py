@@ -10,9 +10,9 @@ from unslow.facts.functions import FirstRun
 from unslow.facts.phase import Phase
 from unslow.record.engine.fast_path import Departure, FastPath, Wrapped, fast_caller, no_path
 from unslow.record.engine.foreign import Foreign, Function
+from unslow.record.engine.lanes import SPAN_INNER, Lane, clock
 from unslow.record.engine.live_objects import Living
 from unslow.record.engine.probe import Probe
-from unslow.record.engine.recorder import SPAN_INNER, Lane, clock
 from unslow.record.engine.traceback_filter import without_filter
 from unslow.record.probes.functions.compiled import (
     Call,
@@ -186,7 +186,8 @@ class Functions(Probe):
         traced = self._traces.took - path.traces.took
         self.steps.leave_fast_path()
         began = departure.began + (clock() - departure.ended)
-        call.span, call.own = self.recorder.span_of_past(lane, _RUN, began, traced), lane.own
+        call.span, call.own = [_RUN, began, traced], lane.own
+        lane.stack.append(call.span)  # as if it had been seen from its start
         lane.called.append(function)
         self._done(call, departure.frame)
 

@@ -1,0 +1,52 @@
+"""Copies of the user's files as they ran, for the reports."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from unslow.facts.process import SourceKept
+from unslow.facts.schema import Fact
+
+_MOST_FILES = 500
+_MOST_CHARACTERS = 2_000_000
+
+
+class KeptSources:
+    """Files that were named in facts; each is copied once, by the thread that writes."""
+
+    def __init__(self, folder: str, emit: Callable[[Fact], None]) -> None:
+        self._folder = os.path.join(folder, "sources")
+        self._emit = emit
+        self.clear()
+
+    def clear(self) -> None:
+        self._files: set[str] = set()
+        self._copies: list[tuple[str, str]] = []  # that wait: digest and text
+
+    def keep(self, file: str) -> None:
+        if file in self._files or len(self._files) > _MOST_FILES:
+            return
+        if "UNSLOW_NO_SOURCES" in os.environ:
+            return
+        self._files.add(file)
+        import hashlib
+        import linecache
+
+        text = "".join(linecache.getlines(file))
+        if not text or len(text) > _MOST_CHARACTERS:
+            return
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:20]
+        self._emit(SourceKept(file=file, digest=digest))
+        self._copies.append((digest, text))
+
+    def write(self) -> None:
+        while self._copies:
+            digest, text = self._copies.pop()
+            path = os.path.join(self._folder, f"{digest}.py")
+            try:
+                os.makedirs(self._folder, exist_ok=True)
+                with open(path, "wb") as copy:
+                    copy.write(text.encode("utf-8", "surrogatepass"))
+            except OSError:
+                pass
