@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from unslow.facts.memory import Holding
-from unslow.record.probes.memory.inventory import _Walk
+from unslow.record.probes.memory.array_walk import ArrayWalk
 
 SCOPE = ("train.py", "<module>")
 FAR = 10**18  # nanoseconds: never over
@@ -28,7 +28,7 @@ class Own:
 
 
 def walked(fed: dict[int, str] | None = None, until: int = FAR, **names: Any) -> list[Holding]:
-    walk = _Walk(lambda value: type(value) is Own, fed or {}, time.thread_time_ns() + until)
+    walk = ArrayWalk(lambda value: type(value) is Own, fed or {}, time.thread_time_ns() + until)
     for name, value in names.items():
         walk.visit(SCOPE, name, value, 0)
     return walk.held()

@@ -3,59 +3,24 @@
 from __future__ import annotations
 
 import sys
-import weakref
 from collections.abc import Callable
 from types import FrameType, ModuleType
-from typing import NamedTuple
 
-from unslow.facts.data import Dataset, IteratorMade, ModelNode, NoPipeline, PipelineReading
+from unslow.facts.data import IteratorMade, NoPipeline
 from unslow.facts.phase import Phase
-from unslow.facts.schema import Stack
 from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.live_objects import Living
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane, clock
 from unslow.record.engine.safe_inspection import attributes
-from unslow.record.engine.weak_table import WeakTable
+from unslow.record.probes.data.dataset_numbers import DatasetNumbers
+from unslow.record.probes.data.model_readings import Watched
 from unslow.record.probes.data.python_batches import FETCHED
-from unslow.record.probes.data.stages import Sources, describe
 
 _EVAL, _INPUT = int(Phase.EVAL), int(Phase.INPUT)
 _MOST_WATCHED = 16  # iterators whose models are read, the newest first
 _ALL_WATCHED = 64  # the first iterators are all watched; after them one in ten
-_ALL_DESCRIBED = 8  # iterators of a line whose pipelines are compared; then 16, 32, 64, …
-_MOST_DATASETS = 300
-_ALL_READINGS = 40  # of an iterator; after them only those with a tenth more elements
-_READINGS_WHILE_FILLING = 8
-_MOST_DEPTH = 100
-_ASYNCHRONOUS = (2, 4)  # NodeClass of tf.data's model.proto: asynchronous ones (2.17 to 2.21)
-_UNLIMITED = 1e9  # AUTOTUNE's parallelism before it was tuned is infinite
 _KERAS = ("keras.", "tf_keras.")
-
-
-class _Watched:
-    """An iterator and what its model said when it was last read; times in nanoseconds."""
-
-    def __init__(self, made: IteratorMade, iterator: object) -> None:
-        self.made = made
-        self.iterator = weakref.ref(iterator)
-        self.fetched = [0, 0]
-        FETCHED.put(iterator, self.fetched)
-        self.read_at = 0
-        self.elements = 0
-        self.wait = 0  # in GetNext, over `over` elements
-        self.over = 0
-        self.open_wait = 0  # the same since the last reading: counted once more elements came
-        self.open_over = 0
-        self.readings = 0
-        self.written = 0  # elements at the last reading that was written
-
-
-class _Site(NamedTuple):
-    """A line that makes iterators: how often it did, and over which pipeline."""
-
-    made: int
-    dataset: int
 
 
 class Pipeline(Probe):
@@ -65,13 +30,8 @@ class Pipeline(Probe):
         super().__init__(*parts)
         self._model_of: Callable[[Foreign], Foreign] | None = None
         self._eager: Callable[[], bool] = lambda: True
-        self._watched: list[_Watched] = []
-        self._made_at: WeakTable[Stack] = WeakTable()  # the user's frames that made a dataset
-        self._numbers: WeakTable[int] = WeakTable()  # of datasets that were described
-        self._counted: WeakTable[bool] = WeakTable()  # sources that were counted
-        self._datasets: dict[str, int] = {}
-        self._sources: dict[int, int] = {}  # dataset number → sources of it that were made
-        self._sites: dict[str, _Site] = {}
+        self._watched: list[Watched] = []
+        self._numbers = DatasetNumbers(self.recorder)
         self._foreign: set[type] = set()  # classes of iterators that fetch from another one
         self._made = 0
         self._next_reading = 2  # the step after which the models are read next
@@ -133,19 +93,19 @@ class Pipeline(Probe):
         if len(self._watched) >= _MOST_WATCHED:
             return
         self._made += 1
-        number = self._dataset_number(dataset, graph=False)
+        number = self._numbers.of(dataset, graph=False)
         made = IteratorMade(
             key="before",
             iterator=self._made,
             dataset=number,
             evaluates=evaluates,
-            sources=self._sources_of(dataset, number),
+            sources=self._numbers.times_built(dataset, number),
         )
         self.recorder.emit(made)
-        self._watched.append(_Watched(made, iterator))
+        self._watched.append(Watched(made, iterator))
 
     def _dataset(self, original: Function) -> Function:
-        recorder, lost, made_at = self.recorder, self._lost, self._made_at
+        recorder, lost, made_at = self.recorder, self._lost, self._numbers.made_at
 
         def __init__(self: object, *args: object, **kwargs: object) -> None:
             original(self, *args, **kwargs)
@@ -228,7 +188,7 @@ class Pipeline(Probe):
         self._made += 1
         stack = self.recorder.stack(frame)
         key = str([tuple(place) for place in stack[:2]])
-        number = self._number_at(key, dataset, graph)
+        number = self._numbers.at_line(key, dataset, graph)
         made = IteratorMade(
             key=key,
             took=took,
@@ -239,25 +199,15 @@ class Pipeline(Probe):
             evaluates=lane.within == _EVAL,
             in_fit=lane.fit is not None or self._is_made_by_keras(frame),
             graph=graph,
-            sources=self._sources_of(dataset, number),
+            sources=self._numbers.times_built(dataset, number),
         )
         self.recorder.emit(made)
         if not graph and (self._made <= _ALL_WATCHED or self._made >= self._next_watched):
             self._next_watched = self._made + self._made // 10
             alive = [known for known in self._watched if known.iterator() is not None]
-            self._watched = [*alive[-_MOST_WATCHED + 1 :], _Watched(made, iterator)]
+            self._watched = [*alive[-_MOST_WATCHED + 1 :], Watched(made, iterator)]
         elif not graph:
             FETCHED.put(iterator, [0, 0])  # it was not made before the recording began
-
-    def _number_at(self, key: str, dataset: object, graph: bool) -> int:
-        """The number of a pipeline; comparing pipelines takes 1 ms, and a line repeats its own."""
-        site = self._sites.get(key, _Site(0, 0))
-        number = site.dataset
-        if site.made < _ALL_DESCRIBED or site.made & (site.made - 1) == 0:
-            number = self._dataset_number(dataset, graph)
-        if key in self._sites or len(self._sites) < _MOST_DATASETS:
-            self._sites[key] = _Site(site.made + 1, number)
-        return number
 
     def _is_made_by_keras(self, frame: FrameType | None) -> bool:
         """Whether Keras made it for one batch, as `train_on_batch` of Keras 2 does."""
@@ -266,35 +216,6 @@ class Pipeline(Probe):
                 return True
             frame = frame.f_back
         return False
-
-    def _dataset_number(self, dataset: object, graph: bool) -> int:
-        """The same number for pipelines that the same lines built in the same way."""
-        number = self._numbers.get(dataset)
-        if number is not None:
-            return number
-        sources = Sources(lambda one: self._made_at.get(one) or (), self.recorder.keep_source)
-        stages = describe(dataset, sources, graph)
-        key = repr([stage.replace(tokens=()) for stage in stages])
-        number = self._datasets.get(key)
-        if number is None:
-            if len(self._datasets) >= _MOST_DATASETS:
-                return 0
-            number = self._datasets[key] = len(self._datasets) + 1
-            self.recorder.emit(Dataset(dataset=number, stages=stages))
-        self._numbers.put(dataset, number)
-        return number
-
-    def _sources_of(self, dataset: Foreign, number: int) -> int:
-        """How often the pipeline was built: its innermost dataset, whatever is put around it."""
-        for _ in range(_MOST_DEPTH):
-            inputs = dataset._inputs() if hasattr(dataset, "_inputs") else ()
-            if not inputs:
-                break
-            dataset = inputs[0]
-        if self._counted.get(dataset) is None:
-            self._counted.put(dataset, True)
-            self._sources[number] = self._sources.get(number, 0) + 1
-        return self._sources.get(number, 0)
 
     def disarm(self) -> None:
         FETCHED.clear()
@@ -331,7 +252,7 @@ class Pipeline(Probe):
             lane.busy = False
 
     def _read(
-        self, known: _Watched, iterator: object, model_of: Callable[[Foreign], Foreign]
+        self, known: Watched, iterator: object, model_of: Callable[[Foreign], Foreign]
     ) -> None:
         try:
             model = model_of(iterator)
@@ -341,27 +262,8 @@ class Pipeline(Probe):
             made = known.made
             self.recorder.emit(NoPipeline(iterator=made.iterator, dataset=made.dataset, why=why))
             return
-        _count_wait(known, clock(), int(model.nodes[model.output].num_elements), model.gap_times)
-        if _is_worth_writing(known, len(model.nodes)):
-            known.readings += 1
-            known.written = known.elements
-            self.recorder.emit(self._reading(known, model))
-
-    def _reading(self, known: _Watched, model: Foreign) -> PipelineReading:
-        return PipelineReading(
-            iterator=known.made.iterator,
-            dataset=known.made.dataset,
-            evaluates=known.made.evaluates,
-            step=self.steps.total,
-            elements=known.elements,
-            wait=max(0, known.wait),
-            over=known.over,
-            fetches=known.fetched[0],
-            fetch=known.fetched[1],
-            nodes=tuple(_node(number, node) for number, node in sorted(model.nodes.items())),
-            cpu_budget=int(model.optimization_params.cpu_budget),
-            ram_budget=int(model.optimization_params.ram_budget),
-        )
+        if known.update(model):
+            self.recorder.emit(known.reading(model, self.steps.total))
 
 
 def _evaluating(models: list[Foreign]) -> set[int]:
@@ -369,51 +271,3 @@ def _evaluating(models: list[Foreign]) -> set[int]:
     epochs = (attributes(model).get("_eval_epoch_iterator") for model in models)
     held = (attributes(epoch).get("_current_iterator") for epoch in epochs if epoch is not None)
     return {id(iterator) for iterator in held if iterator is not None}
-
-
-def _is_worth_writing(known: _Watched, nodes: int) -> bool:
-    if not known.elements:
-        # Buffers fill before the first element: sources may be used up by then.
-        return known.readings < _READINGS_WHILE_FILLING and nodes > 1
-    new = known.elements - known.written
-    return new > 0 and (known.readings < _ALL_READINGS or new * 10 > known.elements)
-
-
-def _count_wait(known: _Watched, now: int, elements: int, gaps: Foreign) -> None:
-    """The time since the last reading, less the gaps between calls of GetNext, was in GetNext.
-
-    It counts once more elements came: an iterator that nobody uses any more does not wait.
-    """
-    new = elements - known.elements
-    if new <= 0:
-        return
-    known.wait += known.open_wait
-    known.over += known.open_over
-    known.open_wait = known.open_over = 0
-    if known.read_at and gaps:
-        recent = gaps[-min(new, len(gaps)) :]
-        between = sum(recent) * 1000 * new // len(recent)  # gaps are in microseconds
-        # Negative where a gap began before the last reading, which counted that part as a wait.
-        known.open_wait, known.open_over = now - known.read_at - between, new
-    known.read_at = now
-    known.elements = elements
-
-
-def _node(number: int, node: Foreign) -> ModelNode:
-    threads = next((one for one in node.parameters if one.name == "parallelism"), None)
-    chosen = {}
-    if threads is not None:
-        chosen["parallelism"] = min(threads.state_value or threads.value, _UNLIMITED)
-        chosen["parallelism_tuned"] = threads.tunable
-    return ModelNode(
-        id=number,
-        name=node.name,
-        inputs=tuple(node.inputs),
-        elements=node.num_elements,
-        busy=node.processing_time,
-        buffered=node.buffered_elements,
-        buffered_bytes=node.buffered_bytes,
-        produced=node.bytes_produced,
-        asynchronous=node.node_class in _ASYNCHRONOUS,
-        **chosen,
-    )
