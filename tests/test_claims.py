@@ -14,7 +14,7 @@ from bench.claims.documents import DOCUMENTS
 from bench.claims.experiment import Claim, Ratio, Result, Runs, Untested
 from bench.claims.interval import ratio_of
 from bench.claims.verdict import Verdict, combined, judge, open_sides
-from unslow.proof.whatif.settings import GROUPS
+from unslow.proof.whatif.catalogue import GROUPS
 
 ROOT = Path(__file__).parents[1]
 CLAIMS = dict(claims())

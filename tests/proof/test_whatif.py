@@ -30,8 +30,9 @@ from unslow.facts.whatif import (
 from unslow.proof.trials import Side, Trial
 from unslow.proof.whatif import measure as measuring
 from unslow.proof.whatif import run as running
+from unslow.proof.whatif.catalogue import catalogue
 from unslow.proof.whatif.run import Outcome, chosen, everything, whatif
-from unslow.proof.whatif.settings import Machine, Setting, catalogue, combined
+from unslow.proof.whatif.setting import Machine, Setting, combined
 from unslow.proof.whatif.survey import Survey
 from unslow.proof.whatif.view import view_of
 from unslow.report.whatif import renderable

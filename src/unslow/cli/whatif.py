@@ -12,7 +12,7 @@ import click
 from unslow.cli.options import takes
 from unslow.cli.output import WIDTH, format_option, print_rich, progress, write_json
 from unslow.proof import launch
-from unslow.proof.whatif.settings import GROUPS
+from unslow.proof.whatif.catalogue import GROUPS
 
 if TYPE_CHECKING:
     from unslow.proof.whatif.run import Outcome

@@ -13,7 +13,7 @@ from unslow.analyse.stats.robust import student
 from unslow.proof.prove import ALWAYS_SAME
 from unslow.proof.trials import Trial, difference
 from unslow.proof.whatif.measure import Bench, factor, opening, steady
-from unslow.proof.whatif.settings import Setting
+from unslow.proof.whatif.setting import Setting
 
 BETTER = 1.05  # less is not worth a line
 _SETTLED = 1.10  # an interval inside of this says that there is no difference

@@ -13,7 +13,7 @@ import numpy as np
 from unslow.facts.whatif import DatasetBatched, FitStarted, RuntimeStarted, SwitchFailed
 from unslow.proof.prove import ROUNDING
 from unslow.proof.trials import Side, Trial, run_trial
-from unslow.proof.whatif.settings import Setting
+from unslow.proof.whatif.setting import Setting
 from unslow.report import words
 
 LEAST_STEPS = 5

@@ -10,9 +10,11 @@ from pathlib import Path
 
 from unslow.errors import UnslowError, suggestion
 from unslow.proof.trials import Side, Trial, run_trial
+from unslow.proof.whatif.catalogue import GROUPS, catalogue
+from unslow.proof.whatif.graph_settings import OPTIMISERS
 from unslow.proof.whatif.judge import Row, row_of
 from unslow.proof.whatif.measure import LEAST_STEPS, Bench, Interrupted, reason
-from unslow.proof.whatif.settings import GROUPS, OPTIMISERS, Machine, Setting, catalogue, combined
+from unslow.proof.whatif.setting import Machine, Setting, combined
 from unslow.proof.whatif.survey import Survey, place_of, survey_of
 
 _LOOK_SECONDS = 4.0  # of training are enough for a trial (judgement)

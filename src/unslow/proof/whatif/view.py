@@ -7,7 +7,7 @@ import math
 from unslow.facts.json_object import JsonObject
 from unslow.proof.whatif.judge import Figure, Row
 from unslow.proof.whatif.run import Outcome
-from unslow.proof.whatif.settings import Setting
+from unslow.proof.whatif.setting import Setting
 
 SCHEMA = 1
 
