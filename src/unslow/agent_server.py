@@ -22,9 +22,9 @@ from unslow.facts.json_object import JsonObject as Json
 
 _INSTRUCTIONS = """\
 unslow finds out why a TensorFlow training is slow, gets slower or eats memory. Call `run` with the
-training's command, read the verdict and the findings, call `fix` for the diff and `prove` to measure
-it. `check` reads source without running it. `explain` says what a cause means. Keep the training
-short: a few hundred steps are enough."""
+training's command, read the verdict and the findings, call `fix` for the diff and `prove` to
+measure it. `check` reads source without running it. `explain` says what a cause means. Keep the
+training short: a few hundred steps are enough."""
 
 # Long lists for charts and code scanning, which an agent has no use for.
 _LEFT_OUT = ("charts", "rules", "kernels")

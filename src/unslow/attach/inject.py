@@ -47,7 +47,8 @@ try:
 except BaseException as problem:  # the program must not see it, nor its output
     try:
         with open({state!r}, "r+") as file:
-            file.write('{{"state": "failed", "why": "' + type(problem).__name__ + ' while loading"}}')
+            why = type(problem).__name__ + " while loading"
+            file.write('{{"state": "failed", "why": "' + why + '"}}')
     except OSError:
         pass
 """

@@ -20,8 +20,8 @@ from unslow.facts.json_object import JsonObject
 from unslow.record.engine.attached import GOES_ON, STATE, STATE_BYTES
 from unslow.runfolder import layout
 
-# Seconds until the recorder must have answered from inside the process. It takes half a second, and its
-# hundred rests took twenty on a machine with six times as many programs as processors.
+# Seconds until the recorder must have answered from inside the process. It takes half a second, and
+# its hundred rests took twenty on a machine with six times as many programs as processors.
 _ARRIVES = 60.0
 _LEAVES = 20.0
 _POLL = 0.05

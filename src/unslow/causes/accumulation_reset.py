@@ -1,4 +1,4 @@
-"""Broken recipe: gradient accumulators that are reset in every batch, or a counter that is stuck."""
+"""Broken recipe: gradient accumulators that are reset in every batch, or a stuck counter."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ class Communication(Cause):
         )
 
     def _fetches(self, run: Run) -> Iterable[Finding]:
-        """A coordinator that waits for a value in every step keeps its workers from running ahead."""
+        """A coordinator that waits for a value in every step holds its workers back."""
         for loop in run.loops:
             for line in line_totals(run, loop, RemoteFetch):
                 share = line.seconds / loop.total

@@ -40,8 +40,8 @@ _LEAST_GAINED = 48 << 20  # bytes after the warm-up; a judgement: less may be an
 _LARGEST_BLOCK = 512.0  # bytes, of Python's own allocator
 _HELD_BY_PYTHON = 0.3  # of the growth, in Python's blocks or tensors: then it is not below Python
 _FRAGMENTED = 0.5  # of the growth, in memory that the allocator keeps and nothing uses
-# Of the steps, between two readings: a rise is compared over parts of a quarter and a third of them,
-# and a part without a reading of its own says nothing of a trend.
+# Of the steps, between two readings: a rise is compared over parts of a quarter and a third of
+# them, and a part without a reading of its own says nothing of a trend.
 _UNREAD = 0.25
 _MANY_TRACES = 3  # late in a loop: functions are still being traced, or graphs still grow
 _MANY_SHAPES = 30  # kernels keep what they prepare for each of them

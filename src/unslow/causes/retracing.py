@@ -264,7 +264,7 @@ def _value(text: str) -> str:
 
 
 def _is_compiled(source: Source, call: ast.Call) -> bool:
-    """Whether a call runs a tf.function without a signature, which would make tensors of numbers."""
+    """Whether a call runs a tf.function without a signature, which would convert numbers."""
     found = source.callee(call)
     maker = found.source.compiler(found.node) if found else None
     if maker is None and source.kind(call.func) is Kind.FUNCTION:

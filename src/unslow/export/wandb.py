@@ -29,6 +29,6 @@ def write(diagnosis: Diagnosis, path: Path) -> None:
         run.log(values, step=step, commit=True)
     run.summary.update(summary_of(diagnosis))
     run.finish()
-    # finish() returns before the last block of the file is on disk (seen with wandb 0.31, in one run
-    # of four); its service has written all of it once it has ended.
+    # finish() returns before the last block of the file is on disk (wandb 0.31, one run in four);
+    # its service has written all of it once it has ended.
     wandb.teardown()

@@ -1,4 +1,4 @@
-"""Facts about the switches of `unslow whatif`: where a script reaches one, and what was done there."""
+"""The switches of `unslow whatif`: where a script reaches one, and what was done there."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class DatasetBatched(Switched, probe="whatif"):
 
 
 class DatasetRebatched(Switched, probe="whatif"):
-    """A dataset that was batched before was batched again: the inner one makes no training batch."""
+    """A dataset was batched a second time: the inner batch is no training batch."""
 
     place: str = ""
 

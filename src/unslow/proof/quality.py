@@ -3,9 +3,9 @@
 For changes that draw other random numbers, so that weights cannot be compared. Both sides run with
 the same seeds, which also shift the seeds that the script sets itself. The loss is averaged over
 each third of the steps. After is *as good* as before when, in every third, its mean loss over the
-seeds differs from before's by no more than a margin, by tests at 5 % on either side. The margin is a
-multiple of the spread of before from seed to seed. A loss that is far lower does not pass either:
-a training that sees a part of its data only, or the same batches again, looks like that.
+seeds differs from before's by no more than a margin, by tests at 5 % on either side. The margin
+is a multiple of the spread of before from seed to seed. A loss that is far lower does not pass
+either: a training that sees a part of its data only, or the same batches again, looks like that.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from unslow.model import Quality
 from unslow.proof.budget import Budget
 from unslow.proof.trials import Side, run_trial
 
-# Of each side. With six, a real training was refused against itself in 6 % and harm accepted in 10 %
-# of decisions; what ten do is in docs/quality.md.
+# Of each side. With six, a real training was refused against itself in 6 % of decisions, and harm
+# accepted in 10 %; what ten do is in docs/quality.md.
 SEEDS = 10
 _PARTS = 3  # beginning, middle and end of the trial
-# Standard deviations of before over the seeds. Simulated with normal losses: a training against itself
-# is refused in 1.3 % of proofs, one that is 3 of them worse is accepted in 0.6 %.
+# Standard deviations of before over the seeds. Simulated with normal losses: a training against
+# itself is refused in 1.3 % of proofs, one that is 3 of them worse is accepted in 0.6 %.
 _MARGIN = 2.5
 _LEAST_MARGIN = 0.01  # of the loss: smaller differences matter to nobody (judgement)
 _T_95 = 1.734  # one-sided 5 % point of Student's t with 2 * (SEEDS - 1) degrees of freedom

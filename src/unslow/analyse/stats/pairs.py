@@ -1,4 +1,4 @@
-"""What pairs of measurements show, where both of a pair met the same conditions: by ranks, without a shape."""
+"""What pairs of measurements under the same conditions show: by ranks, of any distribution."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def middle(values: Floats) -> float:
 
 
 def chance_of_larger(values: Floats) -> float:
-    """Wilcoxon's signed-rank test: the chance of such large positive values if the median were 0."""
+    """Wilcoxon's signed-rank test: the chance of values this large if the median were 0."""
     ranks = np.abs(values).argsort().argsort() + 1
     observed = int(ranks[values > 0].sum())
     return float(_upper_tail(len(values))[observed])

@@ -50,7 +50,7 @@ def number_as_tensor(
 def other_numbers(
     script: Script, line: int, function: str, name: str, body: NamedFunction | None
 ) -> list[tuple[str, str]]:
-    """Other parameters that get numbers which change in the loops around the call, with their types.
+    """Other parameters that get numbers which change in loops around the call, and their types.
 
     Handing in one number of several as a tensor would leave a trace for every value of the others.
     """

@@ -1,4 +1,4 @@
-"""The move for `elementwise-loop`: `tf.vectorized_map`, one op for all elements, for `tf.map_fn`."""
+"""`tf.vectorized_map`, one op for all elements, in the place of `tf.map_fn`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Classes of Keras 3 that have had two names: Keras 3.16 (seen in its nightly builds) renamed them."""
+"""Classes of Keras 3 with two names: Keras 3.16 (seen in its nightly builds) renamed them."""
 
 from __future__ import annotations
 

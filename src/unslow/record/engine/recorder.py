@@ -1,4 +1,4 @@
-"""What probes know of the recorder: lanes and spans, facts, tallies, sources, and the run folder."""
+"""The recorder as probes know it: spans, facts, tallies and sources, and where they go."""
 
 from __future__ import annotations
 

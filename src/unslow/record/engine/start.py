@@ -84,7 +84,7 @@ class Recording:
         _forks.follow(self)
 
     def start_late(self, beside: GivingWay) -> None:
-        """In a process that runs already: learn what is there, in one pass, before the first step."""
+        """In a process that already runs: learn what is there, in one pass, before a step."""
         self.recorder.local.lane.busy = True  # what we call on this thread is not the program's
         living = find_living(self.recorder.user, beside.rest)
         beside.rest()

@@ -86,5 +86,5 @@ def _iterations(held: weakref.ref[Foreign]) -> int | None:
 def _read(counter: _Counter) -> int | None:
     try:
         return counter.read()
-    except Exception:  # noqa: BLE001 - a counter that cannot be read is not there: a closed session, a graph's own
+    except Exception:  # noqa: BLE001 - cannot be read: of a closed session, or in a graph
         return None
