@@ -101,14 +101,15 @@ class Source(Trained):
             return False
         if adds_to_graph(self.name(node.func)):
             return True
-        method = method_of(node)
-        if method in ("minimize", "apply_gradients", "compute_gradients"):
-            return self.kind(receiver_of(node)) is Kind.OPTIMIZER
-        is_asked = method in ("get_next", "assign", "assign_add", "assign_sub")
-        return is_asked and self.kind(node) is Kind.TENSOR
+        match method_of(node):
+            case "minimize" | "apply_gradients" | "compute_gradients":
+                return self.kind(receiver_of(node)) is Kind.OPTIMIZER
+            case "get_next" | "assign" | "assign_add" | "assign_sub":
+                return self.kind(node) is Kind.TENSOR
+        return False
 
     def varies(self, node: ast.expr, loop: Loop) -> bool:
-        """Whether an expression reads a name that the loop binds anew."""
+        """Whether an expression reads a name that the loop rebinds."""
         bindings = chain.from_iterable(map(self.reaching, inside(node, ast.Name)))
         return any(self.within(binding.node, loop) for binding in bindings)
 
@@ -121,12 +122,8 @@ class Source(Trained):
         """Whether the code handles versions: under a test for one, or in a `try`."""
         if any(map(_asks_version, inside(self.conditions(node), ast.expr))):
             return True
-        child: ast.AST = node
-        for parent in takewhile(lambda each: not isinstance(each, FUNCTIONS), self.ancestors(node)):
-            if _handles_errors(parent, child):
-                return True
-            child = parent
-        return False
+        around = takewhile(lambda pair: not isinstance(pair[1], FUNCTIONS), self.upwards(node))
+        return any(_handles_errors(parent, child) for child, parent in around)
 
 
 def _asks_version(node: ast.expr) -> bool:

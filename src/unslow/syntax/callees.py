@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from unslow.syntax.names import Named, is_none
+from unslow.syntax.names import Named, is_none, sole_value
 from unslow.syntax.nodes import (
     FUNCTIONS,
     NAMED_FUNCTIONS,
@@ -137,14 +137,11 @@ class Called(Named):
         return None
 
     def _class_bound(self, bindings: list[Binding]) -> Instance[Self] | None:
-        values = [binding for binding in bindings if not is_none(binding)]
-        if len(values) != 1 or values[0].path:
-            return None
-        binding = values[0]
-        if isinstance(binding.node, ast.arg):
-            return self._class_given(binding.node)
-        made = binding.how in (How.ASSIGN, How.WITH) and isinstance(binding.value, ast.Call)
-        return self.class_of(binding.value) if made and binding.value is not None else None
+        match [binding.node for binding in bindings if not is_none(binding)]:
+            case [ast.arg() as parameter]:
+                return self._class_given(parameter)
+        value = sole_value(bindings)
+        return self.class_of(value) if isinstance(value, ast.Call) else None
 
     def _class_given(self, parameter: ast.arg) -> Instance[Self] | None:
         """The class of what all calls give to a parameter."""
@@ -155,8 +152,7 @@ class Called(Named):
             found = [self.class_of(value) for value in self.values_given(parameter)]
         finally:
             self._asked_classes.discard(parameter)
-        same = len({item and item.node for item in found}) == 1
-        return found[0] if same else None
+        return found[0] if len({item and item.node for item in found}) == 1 else None
 
     def inherits(self, owner: ast.ClassDef, *names: str) -> bool:
         """Whether a class derives from one of some library classes, at any distance."""
@@ -174,7 +170,7 @@ class Called(Named):
         return [node for node in self.every(ast.Attribute) if node.attr == name and is_stored(node)]
 
     def store_bindings(self, store: ast.Attribute) -> list[Binding]:
-        """How an attribute is set at one place; nothing where that cannot be told."""
+        """How an attribute is set at one place; nothing where that is not known."""
         if store not in self._stores:
             match self.parents[store]:
                 case ast.Assign(value=value) as node if store in node.targets:

@@ -9,6 +9,9 @@ import tokenize
 _COMMENT = re.compile(r"#\s*unslow:\s*ignore\b(?:\s*\[([^\]]*)\])?")
 
 
+_LAYOUT = (tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
+
+
 class Ignores:
     """The silenced lines of a file. A comment on its own line applies to the next code line."""
 
@@ -19,7 +22,6 @@ class Ignores:
 
     def _read(self, text: str) -> None:
         waiting: list[set[str] | None] = []
-        first = 0
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
             if token.type == tokenize.COMMENT:
                 found = _COMMENT.match(token.string)
@@ -27,15 +29,9 @@ class Ignores:
                     waiting.append(_causes(found))
                 elif found:
                     self._silence(token.start[0], _causes(found))
-            elif token.type not in (
-                tokenize.NL,
-                tokenize.NEWLINE,
-                tokenize.INDENT,
-                tokenize.DEDENT,
-            ):
-                first = token.start[0]
+            elif token.type not in _LAYOUT:
                 for causes in waiting:
-                    self._silence(first, causes)
+                    self._silence(token.start[0], causes)
                 waiting.clear()
 
     def _silence(self, line: int, causes: set[str] | None) -> None:
@@ -44,12 +40,8 @@ class Ignores:
 
     def covers(self, cause: str, first: int, last: int) -> bool:
         """Whether a cause is silenced on one of the lines of a statement."""
-        for line in range(first, last + 1):
-            if line in self._lines:
-                causes = self._lines[line]
-                if causes is None or cause in causes:
-                    return True
-        return False
+        found = [self._lines[line] for line in range(first, last + 1) if line in self._lines]
+        return any(causes is None or cause in causes for causes in found)
 
 
 def _causes(found: re.Match[str]) -> set[str] | None:

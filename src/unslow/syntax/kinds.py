@@ -1,4 +1,4 @@
-"""What kind of value an expression has, UNKNOWN where the file does not tell."""
+"""What kind of value an expression has, UNKNOWN where the file does not show it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from unslow.syntax.names import is_none
 from unslow.syntax.nodes import Function, has_starred, words
 from unslow.syntax.scopes import REST, Binding, How, Path
 
-_STEPS = 400  # how many expressions one question may lead through before the answer is UNKNOWN
+_STEPS = 400  # expressions that one inference may lead through before it is UNKNOWN
 # How far one may lead to another: a sum of a thousand terms must not exhaust Python's stack.
 _DEEPEST = 60
 _COUNTERS = words("range tqdm.trange")
@@ -145,15 +145,15 @@ class Kinded(Called):
 
     def _attribute(self, node: ast.Attribute, path: Path) -> Kind | None:
         owner = self.class_of(node.value)
-        bindings = owner.source.class_attribute(owner.node, node.attr) if owner else []
-        if bindings and owner is not None:
-            if owner.source is self:
-                return self._of_bindings(bindings, path)
-            return owner.source._bindings_kind(bindings, path)
-        if node.attr in _ATTRIBUTES:
-            holder, kind = _ATTRIBUTES[node.attr]
-            if self._ask(node.value, ()) is holder:
-                return kind
+        if owner is not None:
+            bindings = owner.source.class_attribute(owner.node, node.attr)
+            own = owner.source is self
+            ask = self._of_bindings if own else owner.source._bindings_kind
+            if bindings:
+                return ask(bindings, path)
+        holder, kind = _ATTRIBUTES.get(node.attr, (None, Kind.UNKNOWN))
+        if holder is not None and self._ask(node.value, ()) is holder:
+            return kind
         return self._exported_kind(self.full_name(node), path)
 
     def _exported_kind(self, target: str, path: Path) -> Kind:
@@ -186,7 +186,7 @@ class Kinded(Called):
         if binding.how is How.LOOP:
             return self._element(value, whole)
         if isinstance(binding.node, ast.AugAssign):
-            # Asked where it stands: what it held until here.
+            # Inferred at its own place: what it held until here.
             before = self._ask(binding.node.target, ())
             return _combined(before, self._ask(value, ()))
         return self._ask(value, whole)
@@ -232,14 +232,13 @@ class Kinded(Called):
         return made
 
     def _method(self, call: ast.Call) -> Kind | None:
-        if not isinstance(call.func, ast.Attribute):
-            return None
-        receiver = self._ask(call.func.value, ())
-        if receiver is None:
-            return None
-        array = Kind.NUMBER if call.func.attr == "item" else Kind.ARRAY
-        otherwise = array if receiver is Kind.ARRAY else None
-        return METHODS.get((receiver, call.func.attr), otherwise)
+        match call.func:
+            case ast.Attribute(value=receiver, attr=method):
+                of = self._ask(receiver, ())
+                if of is Kind.ARRAY:
+                    return Kind.NUMBER if method == "item" else Kind.ARRAY
+                return METHODS.get((of, method)) if of is not None else None
+        return None
 
     def _called_value(self, call: ast.Call, path: Path) -> Kind | None:
         """The kind of what a call of the user's function, class or object gives."""

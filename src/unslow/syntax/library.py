@@ -207,20 +207,24 @@ def made_by(name: str) -> Kind:
         return _EXACT[name]
     space, _, last = name.rpartition(".")
     if last[:1].isupper():
-        if space == "tf.train" and last.endswith("Optimizer"):
-            return Kind.OPTIMIZER
-        if space.startswith("tf.distribute") and not last.endswith("Strategy"):
-            return Kind.UNKNOWN
-        return (
-            Kind.MODEL
-            if space.startswith("keras.applications")
-            else _CLASSES.get(space, Kind.UNKNOWN)
-        )
+        return _instance_of(space, last)
     if space == "tf.data.Dataset":
         return Kind.DATASET
     if space.startswith("numpy"):
         return Kind.ARRAY
     return Kind.TENSOR if is_op(name) else Kind.UNKNOWN
+
+
+def _instance_of(space: str, name: str) -> Kind:
+    """What calling a class gives."""
+    if space == "tf.train" and name.endswith("Optimizer"):
+        return Kind.OPTIMIZER
+    if space.startswith("keras.applications"):
+        return Kind.MODEL
+    is_strategy = name.endswith("Strategy")
+    if space.startswith("tf.distribute") and not is_strategy:
+        return Kind.UNKNOWN
+    return _CLASSES.get(space, Kind.UNKNOWN)
 
 
 def is_op(name: str) -> bool:

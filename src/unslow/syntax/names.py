@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, TypeVar
 
 from unslow.syntax.modules import module_path, opened
 from unslow.syntax.nodes import NAMED_FUNCTIONS
 from unslow.syntax.reaching import Reached
-from unslow.syntax.scopes import Binding, Scope
+from unslow.syntax.scopes import Binding, How, Scope
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -129,7 +129,7 @@ class Named(Reached):
     def _agreed(self, bindings: list[Binding]) -> str:
         """The name that all bindings lead to, such as the imports of a `try` and its `except`."""
         names = {self.bound_name(binding) for binding in bindings if not is_none(binding)}
-        return names.pop() if len({canonical(name) for name in names}) == 1 else ""
+        return names.pop() if len(set(map(canonical, names))) == 1 else ""
 
     def bound_name(self, binding: Binding) -> str:
         if binding.is_import:
@@ -244,16 +244,17 @@ class Named(Reached):
     def _spelling(self, wanted: str, at: ast.AST | None) -> str:
         """The shortest way to write an imported name: that of the longest import it begins with."""
         best, spelling = 0, ""
+        for name, target in self._imports_seen(at):
+            if len(target) > best and f"{wanted}.".startswith(f"{target}."):
+                best, spelling = len(target), name + wanted[len(target) :]
+        return spelling
+
+    def _imports_seen(self, at: ast.AST | None) -> Iterator[tuple[str, str]]:
+        """Names that stand for an import at a node, and what was imported."""
         for scope in self._scopes_seen(at):
             for name, (first, *_) in scope.bindings.items():
-                fits = first.is_import and f"{wanted}.".startswith(f"{first.target}.")
-                if (
-                    fits
-                    and len(first.target) > best
-                    and self._is_imported_before(first.node, scope, at)
-                ):
-                    best, spelling = len(first.target), name + wanted[len(first.target) :]
-        return spelling
+                if first.is_import and self._is_imported_before(first.node, scope, at):
+                    yield name, first.target
 
     def _scopes_seen(self, at: ast.AST | None) -> list[Scope]:
         """The module's scope, and those of the functions around a node."""
@@ -286,6 +287,14 @@ class Named(Reached):
 def is_builtin(name: str) -> bool:
     """Whether a canonical name is one of Python's own."""
     return name in _BUILTINS
+
+
+def sole_value(bindings: Iterable[Binding]) -> ast.expr | None:
+    """The expression that alone gives a value, by `=` or `with`; a `None` before it is no other."""
+    found = [binding for binding in bindings if not is_none(binding)]
+    if len(found) != 1 or found[0].path:
+        return None
+    return found[0].value if found[0].how in (How.ASSIGN, How.WITH) else None
 
 
 def is_none(binding: Binding) -> bool:

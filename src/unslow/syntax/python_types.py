@@ -1,4 +1,4 @@
-"""Whether a value is one of Python's own, and of which type, as far as the source tells."""
+"""Whether a value is one of Python's own, and of which type, as far as the source shows."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ Seen = frozenset[Binding]
 def python_type(
     source: Source, node: ast.AST | None, seen: Seen = frozenset()
 ) -> PythonType | None:
-    """The type of a value of Python's own; None always means that the source does not tell."""
+    """The type of a value of Python's own; None always means that it is not known."""
     match node:
         case ast.Constant(value=value):
             return _CONSTANTS.get(type(value))
@@ -228,7 +228,7 @@ def _counts(source: Source, binding: Binding) -> bool:
 
 
 def _put_into(source: Source, name: str) -> Iterator[ast.expr | None]:
-    """What is put into a container of this name; None for what cannot be told."""
+    """What is put into a container of this name; None for what is not known."""
     for call in source.every(ast.Call):
         if method_of(call) in _FILLS and dotted(call.func.value) == name:  # type: ignore[attr-defined]
             yield from call.args

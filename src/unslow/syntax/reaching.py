@@ -37,7 +37,7 @@ class _Bindings:
 
 
 class Reached(Scoped):
-    """A tree that can tell which values a name may hold at a place."""
+    """A tree that knows which values a name may hold at a place."""
 
     def __init__(self, path: str, text: str) -> None:
         super().__init__(path, text)
@@ -62,13 +62,11 @@ class Reached(Scoped):
         return self._reaching[key]
 
     def _has_order(self, use: ast.Name, owner: Scope, bindings: Sequence[Binding]) -> bool:
-        """Whether what runs before a use can be told, and matters."""
-        scope = self.scope_at(use)
-        while scope is not owner and scope.is_comprehension and scope.parent is not None:
-            scope = scope.parent
-        own = scope is owner and not owner.is_comprehension
-        plain = self.statement(use) is not owner.node and not any(item.remote for item in bindings)
-        return own and plain and len(bindings) > 1
+        """Whether what runs before a use is known, and matters."""
+        if self.scope_at(use).outside_comprehensions is not owner:
+            return False
+        remote = any(binding.remote for binding in bindings)
+        return len(bindings) > 1 and not remote and self.statement(use) is not owner.node
 
     def never_bound(self, use: ast.Name) -> bool:
         """Whether reading a name must fail: nothing binds it, seen or unseen."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from unslow.syntax.nodes import COMPREHENSIONS, FUNCTIONS, has_decorator, has_starred, parameters
-from unslow.syntax.tree import Tree, runs_in
+from unslow.syntax.tree import Tree
 
 Path = tuple[int, ...]
 _OPENING = (*FUNCTIONS, ast.ClassDef, *COMPREHENSIONS)
@@ -18,7 +18,7 @@ _BINDING = (
     *(ast.For, ast.AsyncFor, ast.With, ast.AsyncWith, ast.ExceptHandler, ast.Delete),
     *(ast.MatchAs, ast.MatchStar, ast.MatchMapping),
 )
-REST = -1  # in a path: the starred part, whose elements are not told apart
+REST = -1  # in a path: the starred part, whose elements are not distinguished
 
 
 class How(enum.Enum):
@@ -69,6 +69,14 @@ class Scope:
     @property
     def is_comprehension(self) -> bool:
         return isinstance(self.node, COMPREHENSIONS)
+
+    @property
+    def outside_comprehensions(self) -> Scope:
+        """The scope around comprehensions: a walrus in one binds there."""
+        scope = self
+        while scope.is_comprehension and scope.parent is not None:
+            scope = scope.parent
+        return scope
 
 
 class Scoped(Tree):
@@ -125,28 +133,10 @@ class Scoped(Tree):
                 self._bind_targets(node, scope)
 
     def _bind_targets(self, node: ast.AST, scope: Scope) -> None:
-        match node:
-            case ast.Assign(targets=targets, value=value):
-                for target in targets:
-                    self._bind(target, Binding("", How.ASSIGN, node, value), scope)
-            case ast.AnnAssign(target=target, value=value):
-                how = How.ASSIGN if value else How.OPAQUE
-                self._bind(target, Binding("", how, node, value), scope)
-            case ast.AugAssign(target=target, value=value):
-                self._bind(target, Binding("", How.AUGMENT, node, value), scope)
-            case ast.NamedExpr(target=target, value=value):
-                while scope.is_comprehension and scope.parent:
-                    scope = scope.parent
-                self._bind(target, Binding("", How.ASSIGN, node, value), scope)
-            case ast.For(target=target, iter=value) | ast.AsyncFor(target=target, iter=value):
-                self._bind(target, Binding("", How.LOOP, node, value), scope)
-            case ast.With(items=items) | ast.AsyncWith(items=items):
-                for item in items:
-                    entered = Binding("", How.WITH, node, item.context_expr)
-                    self._bind(item.optional_vars, entered, scope)
-            case ast.Delete(targets=targets):
-                for target in targets:
-                    self._bind(target, Binding("", How.OPAQUE, node), scope)
+        if isinstance(node, ast.NamedExpr):
+            scope = scope.outside_comprehensions
+        for target, how, value in _targets_of(node):
+            self._bind(target, Binding("", how, node, value), scope)
 
     def _imported_by(self, node: ast.Import | ast.ImportFrom) -> Iterator[Binding]:
         if isinstance(node, ast.Import):
@@ -212,19 +202,11 @@ class Scoped(Tree):
 
     def scope_at(self, node: ast.AST) -> Scope:
         """The scope that a node's names are looked up in."""
-        child = node
-        for parent in self.ancestors(node):
+        for child, parent in self.upwards(node):
             scope = self.scopes.get(parent)
-            if scope is not None and self._runs_inside(parent, child, node):
+            if scope is not None and self.runs_inside(parent, child, node):
                 return scope
-            child = parent
         return self.module
-
-    def _runs_inside(self, owner: ast.AST, child: ast.AST, node: ast.AST) -> bool:
-        if isinstance(owner, COMPREHENSIONS):
-            first = owner.generators[0]
-            return child is not first or not self.within(node, first.iter)
-        return runs_in(owner, child)
 
     def _owner(self, name: str, scope: Scope | None) -> Scope | None:
         """The scope that binds a name, seen from a scope; functions do not see class scopes."""
@@ -241,6 +223,26 @@ class Scoped(Tree):
         """All bindings of a name as seen at a node, also later ones."""
         owner = self._owner(name, self.scope_at(node))
         return owner.bindings[name] if owner is not None and name in owner.bindings else []
+
+
+def _targets_of(node: ast.AST) -> list[tuple[ast.expr | None, How, ast.expr | None]]:
+    """What a statement or a walrus binds, and how."""
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            return [(target, How.ASSIGN, value) for target in targets]
+        case ast.AnnAssign(target=target, value=None):
+            return [(target, How.OPAQUE, None)]
+        case ast.AnnAssign(target=target, value=value) | ast.NamedExpr(target=target, value=value):
+            return [(target, How.ASSIGN, value)]
+        case ast.AugAssign(target=target, value=value):
+            return [(target, How.AUGMENT, value)]
+        case ast.For(target=target, iter=value) | ast.AsyncFor(target=target, iter=value):
+            return [(target, How.LOOP, value)]
+        case ast.With(items=items) | ast.AsyncWith(items=items):
+            return [(item.optional_vars, How.WITH, item.context_expr) for item in items]
+        case ast.Delete(targets=targets):
+            return [(target, How.OPAQUE, None) for target in targets]
+    return []
 
 
 def _parts_given(binding: Binding, count: int) -> list[ast.expr]:

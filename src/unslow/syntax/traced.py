@@ -15,11 +15,15 @@ from unslow.syntax.nodes import (
     FUNCTIONS,
     NAMED_FUNCTIONS,
     Function,
+    NamedFunction,
     argument,
+    given_values,
     inside,
     is_constant,
+    method_of,
     of_type,
     own_nodes,
+    receiver_of,
     words,
 )
 
@@ -45,7 +49,7 @@ _EAGERLY = ("tf.config.run_functions_eagerly", "tf.config.experimental_run_funct
 
 @dataclass(frozen=True)
 class Trace:
-    """Why a function is traced: the place that asks for it, and the name it has for a reader."""
+    """Why a function is traced: the place that causes it, and the name it has for a reader."""
 
     root: ast.AST  # the decorator, the wrapping call, or the method that Keras traces
     name: str  # of the outermost function that is traced
@@ -82,9 +86,7 @@ class Traced(Kinded):
         return trace if trace is not None and not self.eager_corner(node, function) else None
 
     def _roots(self) -> Iterator[tuple[Function, ast.AST]]:
-        named: list[ast.FunctionDef | ast.AsyncFunctionDef] = [*self.every(ast.FunctionDef)]
-        named += self.every(ast.AsyncFunctionDef)
-        for function in named:
+        for function in self.functions:
             decorator = self.compiler(function)
             if decorator is not None:
                 yield function, decorator
@@ -94,44 +96,47 @@ class Traced(Kinded):
             if found.source is self and isinstance(found.node, FUNCTIONS):
                 yield found.node, value
 
-    def _is_keras_step(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    def _is_keras_step(self, function: NamedFunction) -> bool:
         """Whether `fit` traces a method: not on other backends or with `run_eagerly=True`."""
-        owner = self.parents.get(function)
-        if not isinstance(owner, ast.ClassDef) or not self.imports("tf"):
+        owner = self.class_of_method(function)
+        is_eager = any(map(_asks_eager, self.every(ast.keyword)))
+        if owner is None or is_eager or not self.imports("tf"):
             return False
-        eager = any(
-            keyword.arg == "run_eagerly" and not is_constant(keyword.value, False)
-            for keyword in self.every(ast.keyword)
-        )
-        by_hand = any(self._calls_by_hand(call, function.name) for call in self.every(ast.Call))
-        return not eager and not by_hand and self.class_kind(owner) is Kind.MODEL
+        calls = [call for call in self.every(ast.Call) if method_of(call) == function.name]
+        by_hand = any(map(self._is_by_hand, calls))
+        return not by_hand and self.class_kind(owner) is Kind.MODEL
 
-    def _calls_by_hand(self, call: ast.Call, method: str) -> bool:
+    def _is_by_hand(self, call: ast.Call) -> bool:
         """`model.train_step(batch)` in the user's own loop, which may be eager."""
-        if not isinstance(call.func, ast.Attribute) or call.func.attr != method:
-            return False
-        receiver = call.func.value
-        if isinstance(receiver, ast.Name):
-            return self.class_of_self(receiver.id, self.scope_at(receiver)) is None
-        return not (isinstance(receiver, ast.Call) and self.name(receiver.func) == "super")
+        match receiver_of(call):
+            case ast.Name(id=name) as receiver:
+                return self.class_of_self(name, self.scope_at(receiver)) is None
+            case ast.Call(func=function):
+                return self.name(function) != "super"
+        return True
 
     def handed_over(self) -> Iterator[tuple[ast.expr, Definition[Self]]]:
         """Functions passed to something that traces them, each with its argument."""
         for call in self.every(ast.Call):
             if self._traces_arguments(call):
-                for value in (*call.args, *(keyword.value for keyword in call.keywords)):
-                    found = self.definition(value)
-                    if found is not None:
-                        yield value, found
+                yield from self._functions_given(call)
+
+    def _functions_given(self, call: ast.Call) -> Iterator[tuple[ast.expr, Definition[Self]]]:
+        for value in given_values(call):
+            found = self.definition(value)
+            if found is not None:
+                yield value, found
 
     def _traces_arguments(self, call: ast.Call) -> bool:
         name = self.name(call.func)
         if name:
             return name == "tf.function"
-        if isinstance(call.func, ast.Attribute) and call.func.attr in _DATASET_METHODS:
-            return self.kind(call.func.value) is Kind.DATASET
-        # `tf.function(jit_compile=True)(step)`
-        return isinstance(call.func, ast.Call) and self.name(call.func.func) == "tf.function"
+        match call.func:
+            case ast.Attribute(value=receiver, attr=method) if method in _DATASET_METHODS:
+                return self.kind(receiver) is Kind.DATASET
+            case ast.Call(func=function):  # `tf.function(jit_compile=True)(step)`
+                return self.name(function) == "tf.function"
+        return False
 
     def _spread(self, function: Function, trace: Trace) -> None:
         waiting = [function]
@@ -156,17 +161,10 @@ class Traced(Kinded):
             if found is not None:
                 yield node, found
             elif self.name(node.func) in _BUILDERS or self.runs_on_replicas(node):
-                for value in (*node.args, *(keyword.value for keyword in node.keywords)):
-                    given = self.definition(value)
-                    if given is not None:
-                        yield node, given
+                yield from ((node, given) for _, given in self._functions_given(node))
 
     def runs_on_replicas(self, call: ast.Call) -> bool:
-        return (
-            isinstance(call.func, ast.Attribute)
-            and call.func.attr == "run"
-            and self.kind(call.func.value) is Kind.STRATEGY
-        )
+        return method_of(call) == "run" and self.kind(receiver_of(call)) is Kind.STRATEGY
 
     def eager_corner(self, node: ast.AST, function: ast.AST | None) -> bool:
         """Whether a place in a traced function runs eagerly: `init_scope`, or a test for it."""
@@ -177,6 +175,10 @@ class Traced(Kinded):
         items = chain.from_iterable(block.items for block in of_type(around, ast.With))
         entered = of_type((item.context_expr for item in items), ast.Call)
         return any(self.name(call.func) == "tf.init_scope" for call in entered)
+
+
+def _asks_eager(keyword: ast.keyword) -> bool:
+    return keyword.arg == "run_eagerly" and not is_constant(keyword.value, False)
 
 
 def label(function: ast.AST) -> str:

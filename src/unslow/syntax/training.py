@@ -17,6 +17,7 @@ from unslow.syntax.nodes import (
     of_type,
     own_calls,
     own_nodes,
+    receiver_of,
 )
 from unslow.syntax.values import Valued
 
@@ -86,14 +87,12 @@ class Trained(Valued):
 
     def _is_optional(self, node: ast.AST, loop: ast.AST | None) -> bool:
         """Whether a node is evaluated only if something before it in its statement says so."""
-        child = node
-        for parent in self.ancestors(node):
+        for child, parent in self.upwards(node):
             if parent is loop or isinstance(parent, FUNCTIONS):
                 return False
             late = isinstance(parent, ast.BoolOp) and child is not parent.values[0]
             if late or isinstance(parent, (ast.ExceptHandler, ast.match_case)):
                 return True
-            child = parent
         return False
 
     def _leaves(self, leave: ast.AST, node: ast.AST, loop: ast.AST | None) -> bool:
@@ -115,18 +114,18 @@ class Trained(Valued):
     def is_step(self, call: ast.Call, depth: int = _DEPTH) -> bool:
         """Whether a call updates the weights once, itself or through functions without a loop."""
         kinds = _UPDATES.get(method_of(call), ())
-        receiver = getattr(call.func, "value", None)
-        if (kinds and self.kind(receiver) in kinds) or self.is_session_run(call):
+        updates = bool(kinds) and self.kind(receiver_of(call)) in kinds
+        if updates or self.is_session_run(call):
             return True
         return depth > 0 and any(self._steps_once(found, depth) for found in self._run_by(call))
 
     def is_session_run(self, call: ast.Call) -> bool:
-        """Whether a call runs a TF1 graph: on a known session, or told by its `feed_dict`."""
+        """Whether a call runs a TF1 graph: on a known session, or with a `feed_dict`."""
         method = method_of(call)
-        if method not in ("run", "eval") or not isinstance(call.func, ast.Attribute):
+        if method not in ("run", "eval"):
             return False
         fed = argument(call, "feed_dict") is not None and self.uses_tensorflow
-        return fed or (method == "run" and self.kind(call.func.value) is Kind.SESSION)
+        return fed or (method == "run" and self.kind(receiver_of(call)) is Kind.SESSION)
 
     def _run_by(self, call: ast.Call) -> Iterator[Definition[Valued]]:
         """The user's functions that a call runs: the one it names, or hands to a strategy."""

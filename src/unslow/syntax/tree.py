@@ -86,10 +86,14 @@ class Tree:
 
     def ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
         """The nodes around a node, innermost first."""
+        return (parent for _, parent in self.upwards(node))
+
+    def upwards(self, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
+        """The nodes around a node, innermost first, each after its child on the way."""
         parent = self.parents.get(node)
         while parent is not None:
-            yield parent
-            parent = self.parents.get(parent)
+            yield node, parent
+            node, parent = parent, self.parents.get(parent)
 
     def within(self, node: ast.AST, ancestor: ast.AST) -> bool:
         return node is ancestor or any(parent is ancestor for parent in self.ancestors(node))
@@ -116,13 +120,11 @@ class Tree:
 
     def function(self, node: ast.AST) -> Function | None:
         """The function whose body runs a node: decorators and defaults run outside it."""
-        child = node
-        for parent in self.ancestors(node):
+        for child, parent in self.upwards(node):
             if isinstance(parent, FUNCTIONS) and runs_in(parent, child):
                 return parent
             if isinstance(parent, ast.ClassDef) and child in parent.body:
                 return None
-            child = parent
         return None
 
     def function_of(self, node: ast.AST) -> NamedFunction | None:
@@ -132,11 +134,9 @@ class Tree:
 
     def enclosing_class(self, node: ast.AST) -> ast.ClassDef | None:
         """The class of the method that a node is in, also through functions within the method."""
-        child = node
-        for parent in self.ancestors(node):
+        for child, parent in self.upwards(node):
             if isinstance(parent, ast.ClassDef) and child in parent.body:
                 return parent
-            child = parent
         return None
 
     def class_of_method(self, function: ast.AST) -> ast.ClassDef | None:
@@ -147,14 +147,12 @@ class Tree:
     def loops(self, node: ast.AST) -> list[Loop]:
         """The loops of the same function that run a node more than once, innermost first."""
         found: list[Loop] = []
-        child = node
-        for parent in self.ancestors(node):
+        for child, parent in self.upwards(node):
             if isinstance(parent, (*FUNCTIONS, ast.ClassDef)):
                 if runs_in(parent, child):
                     break
             elif isinstance(parent, (*STATEMENT_LOOPS, *COMPREHENSIONS)):
                 found += [parent] if self._repeats(parent, child, node) else []
-            child = parent
         return found
 
     def _repeats(self, loop: Loop, child: ast.AST, node: ast.AST) -> bool:
@@ -163,31 +161,33 @@ class Tree:
             return child is loop.test or child in loop.body
         if isinstance(loop, (ast.For, ast.AsyncFor)):
             return child in loop.body
-        first = loop.generators[0]
-        return child is not first or not self.within(node, first.iter)
+        return self.runs_inside(loop, child, node)
 
     def loops_around(self, node: ast.AST) -> list[StatementLoop]:
         """The loop statements around a node in its function, innermost first."""
         found: list[StatementLoop] = []
-        child = node
-        for parent in self.ancestors(node):
+        for child, parent in self.upwards(node):
             if isinstance(parent, (*FUNCTIONS, ast.ClassDef)):
                 break
             if isinstance(parent, STATEMENT_LOOPS) and child in parent.body:
                 found.append(parent)
-            child = parent
         return found
 
     def conditions(self, node: ast.AST, up_to: ast.AST | None = None) -> Iterator[ast.expr]:
         """The tests that decide whether a node runs, innermost first."""
-        child = node
-        for parent in self.ancestors(node):
+        for child, parent in self.upwards(node):
             left = isinstance(parent, FUNCTIONS) and runs_in(parent, child)
             if parent is up_to or left:
                 return
             if isinstance(parent, (ast.If, ast.IfExp, ast.While)) and child is not parent.test:
                 yield parent.test
-            child = parent
+
+    def runs_inside(self, owner: ast.AST, child: ast.AST, node: ast.AST) -> bool:
+        """Whether a node below a child of a scope runs inside it: the first iterable does not."""
+        if isinstance(owner, COMPREHENSIONS):
+            first = owner.generators[0]
+            return child is not first or not self.within(node, first.iter)
+        return runs_in(owner, child)
 
     # Downwards to a line
 

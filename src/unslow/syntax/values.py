@@ -6,9 +6,8 @@ import ast
 import posixpath
 from collections.abc import Sequence
 
-from unslow.syntax.names import is_none
-from unslow.syntax.nodes import argument, words
-from unslow.syntax.scopes import How
+from unslow.syntax.names import sole_value
+from unslow.syntax.nodes import argument, receiver_of, words
 from unslow.syntax.traced import Traced
 
 _DEPTH = 20
@@ -20,7 +19,7 @@ _SEPARATORS: dict[type[ast.operator], str] = {ast.Add: "", ast.Div: "/"}
 
 
 class Valued(Traced):
-    """A tree that can tell the texts and numbers written in it."""
+    """A tree that knows the texts and numbers written in it."""
 
     def text_of(self, expression: ast.expr | None, depth: int = _DEPTH) -> str | None:
         """The text that an expression has whenever it runs; the temporary folder is `/tmp`."""
@@ -73,7 +72,7 @@ class Valued(Traced):
         return None if texts is None else separator.join(texts)
 
     def ending_of(self, expression: ast.expr | None, depth: int = _DEPTH) -> str | None:
-        """The last characters of a text, where they can be told although the whole cannot."""
+        """The last characters of a text, where they are known although the whole is not."""
         whole = self.text_of(expression)
         if whole is not None or depth == 0:
             return whole
@@ -96,15 +95,9 @@ class Valued(Traced):
         if depth == 0:
             return None
         if isinstance(expression, ast.Call):
-            if self.full_name(expression.func) or not isinstance(expression.func, ast.Attribute):
-                return expression
-            return self.maker(expression.func.value, depth - 1)
-        bindings = self.seen_bindings(expression)
-        values = [binding for binding in bindings if not is_none(binding)]
-        if len(values) != 1 or values[0].path:
-            return None
-        known = values[0].how in (How.ASSIGN, How.WITH)
-        return self.maker(values[0].value, depth - 1) if known else None
+            receiver = None if self.full_name(expression.func) else receiver_of(expression)
+            return expression if receiver is None else self.maker(receiver, depth - 1)
+        return self.maker(sole_value(self.seen_bindings(expression)), depth - 1)
 
     def turns_of(self, loop: ast.AST) -> int | None:
         """Turns of a `for` over a written list or over `range`; None where they are not known."""
