@@ -19,14 +19,14 @@ ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
 
 from bench.ci_noise_record import TRAININGS, Place  # noqa: E402
-from unslow.compare.regression import LOOKS, Decision, decide  # noqa: E402
+from unslow.compare.regression import CHECKPOINTS, Decision, decide  # noqa: E402
 
 RECORDED = ROOT / "bench" / "ci_noise_recorded.json"
 RESULTS = ROOT / "bench" / "ci_noise.json"
 PAGE = ROOT / "docs" / "ci-noise.md"
 PULL_REQUESTS = 1000
 LIMIT = 0.02  # the action's default for fail-if
-MOST = LOOKS[-1]  # pairs: the action's default for repeat
+MOST = CHECKPOINTS[-1]  # pairs: the action's default for repeat
 SLOWDOWNS = (0.0, 0.03, 0.05, 0.10)
 CHOSEN = "mean"  # the figure that `compare --repeat` judges
 
@@ -123,7 +123,7 @@ def pull_request(gaps: Floats, slowdown: float, rng: np.random.Generator) -> tup
     """Pairs with the noise of one training, until the decision; which side is the base is chance."""
     after = np.zeros(0)
     decision = Decision.OPEN
-    for look in LOOKS:
+    for look in CHECKPOINTS:
         more = look - len(after)
         noise = rng.choice((-1.0, 1.0), more) * rng.choice(gaps, more)
         after = np.concatenate([after, np.exp(np.log1p(slowdown) + noise)])
@@ -245,7 +245,7 @@ def _decisions(results: Mapping[str, Any]) -> list[str]:
 
 
 _ON_DECISIONS = (
-    f"The decision looks at {', '.join(map(str, LOOKS[:-1]))} and {LOOKS[-1]} pairs and stops as soon as it is clear.",
+    f"The decision looks at {', '.join(map(str, CHECKPOINTS[:-1]))} and {CHECKPOINTS[-1]} pairs and stops as soon as it is clear.",
     "A regression needs a signed-rank test at 0.15% per look and a median slowdown above the limit; the trials also end",
     "once 3% more than the limit can be ruled out (`src/unslow/compare/regression.py`). The rule was chosen on the first 45",
     "pairs (turns of a quarter of a second); those recorded later have turns of a tenth. No training was left out; 13 pairs",

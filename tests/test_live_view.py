@@ -132,7 +132,7 @@ def cut(name: str, folder: Path, share: float) -> Path:
 
 def looked(folder: Path, quiet: float = 0.0) -> dict[str, Any]:
     follower = Follower(str(folder))
-    follower.look()
+    follower.poll()
     return state_of(follower, Judge(), quiet)
 
 
@@ -164,9 +164,9 @@ def test_what_is_read_in_pieces_is_what_is_read_at_once(
         for log in [*whole.glob("*.steps"), *whole.glob("*.events")]:
             data = log.read_bytes()
             (growing / log.name).write_bytes(data[: len(data) * piece // pieces])
-        follower.look()
+        follower.poll()
     once = Follower(str(whole))
-    once.look()
+    once.poll()
     assert {**state_of(follower, Judge(), 0.0), "folder": ""} == {
         **state_of(once, Judge(), 0.0),
         "folder": "",
@@ -184,12 +184,12 @@ def test_steps_never_go_back_while_a_run_grows(name: str, tmp_path: Path) -> Non
 
 def test_a_second_look_reads_nothing_again(tmp_path: Path) -> None:
     follower = Follower(str(cut("graph_growth", tmp_path, 0.7)))
-    assert follower.look()
+    assert follower.poll()
     taken = follower.bytes_taken
     assert taken == sum(
         log.stat().st_size for log in tmp_path.glob("*.*s") if log.suffix in (".steps", ".events")
     )
-    assert not follower.look() and follower.bytes_taken == taken
+    assert not follower.poll() and follower.bytes_taken == taken
 
 
 def test_looking_leaves_the_folder_as_it_is(tmp_path: Path) -> None:
@@ -246,7 +246,7 @@ def test_epochs_without_end_push_out_the_oldest(tmp_path: Path) -> None:
     lines = [json.dumps({"k": "epoch", "t": number, "epoch": number}) for number in range(5000)]
     (tmp_path / "host-1.events").write_text("\n".join(lines) + "\n")
     follower = Follower(str(tmp_path))
-    follower.look()
+    follower.poll()
     kept = [line["epoch"] for line in follower.processes["host-1"].lines]
     assert len(kept) == 2000 and kept == sorted(kept) and kept[-1] == 4999
 
@@ -309,20 +309,20 @@ def test_silence_is_counted_by_the_watchers_own_clock(tmp_path: Path) -> None:
     )  # that machine's clock is far ahead
     now = [1000.0]
     watch = Watch(str(folder), now=lambda: now[0], spent=lambda: 0.0)
-    assert watch.look()["status"]["kind"] == "training"
+    assert watch.poll()["status"]["kind"] == "training"
     now[0] += 12
-    assert watch.look()["status"]["text"].startswith("no news for 12 s")
+    assert watch.poll()["status"]["text"].startswith("no news for 12 s")
 
 
 def test_news_end_a_silence(tmp_path: Path) -> None:
     folder = cut("graph_growth", tmp_path, 0.7)
     now = [1000.0]
     watch = Watch(str(folder), now=lambda: now[0], spent=lambda: 0.0)
-    watch.look()
+    watch.poll()
     now[0] += 12
     with next(folder.glob("*.events")).open("ab") as lines:
         lines.write(b'\n{"k": "tick", "t": 1, "rss": 1.0}\n')
-    assert watch.look()["status"]["kind"] == "training"
+    assert watch.poll()["status"]["kind"] == "training"
 
 
 def test_a_run_with_rare_readings_is_not_called_silent(tmp_path: Path) -> None:
@@ -356,7 +356,7 @@ def test_of_many_processes_all_are_shown_after_some_looks(tmp_path: Path) -> Non
         for number in range(9):
             shutil.copy(log, folder / f"worker-{number}{log.suffix}")
     follower = Follower(str(folder))
-    follower.look()
+    follower.poll()
     steps = [
         [worker["steps"] for worker in state_of(follower, Judge(), 0.0)["workers"]]
         for _ in range(3)
@@ -367,21 +367,21 @@ def test_of_many_processes_all_are_shown_after_some_looks(tmp_path: Path) -> Non
 def test_a_folder_that_is_no_run_is_an_error_that_says_so(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(UnslowError, match=r"run\.json"):
-        Watch(str(tmp_path)).look()
+        Watch(str(tmp_path)).poll()
 
 
 def test_a_folder_of_another_version_says_how_to_record_again(tmp_path: Path) -> None:
     (tmp_path / runfile.HEADER).write_text(json.dumps({"version": 99, "unslow": "9.9"}))
     with pytest.raises(UnslowError, match="Record it again: `unslow run"):
-        Watch(str(tmp_path)).look()
+        Watch(str(tmp_path)).poll()
 
 
 def test_a_folder_that_is_away_for_a_moment_is_no_error(tmp_path: Path) -> None:
     folder = cut("graph_growth", tmp_path / "run", 0.7)
     watch = Watch(str(folder))
-    steps = watch.look()["steps"]
+    steps = watch.poll()["steps"]
     folder.rename(tmp_path / "away")
-    assert watch.look()["steps"] == steps
+    assert watch.poll()["steps"] == steps
 
 
 # When it will be through
@@ -522,7 +522,7 @@ def test_a_finding_that_is_not_made_again_is_taken_back() -> None:
 
 
 def test_the_last_diagnosis_of_an_ended_run_needs_no_second(tmp_path: Path) -> None:
-    view = Watch(str(unpacked("graph_growth", tmp_path))).look()
+    view = Watch(str(unpacked("graph_growth", tmp_path))).poll()
     assert view["findings"][0]["cause"] == "graph-growth"
 
 
@@ -568,7 +568,7 @@ def test_a_growing_run_is_judged_twice_and_then_named(tmp_path: Path) -> None:
     watch = Watch(str(folder), now=lambda: now[0], spent=lambda: 0.0)
     seen = []
     for _ in range(4):
-        seen.append([finding["cause"] for finding in watch.look()["findings"] if finding["fault"]])
+        seen.append([finding["cause"] for finding in watch.poll()["findings"] if finding["fault"]])
         now[0] += 7
     assert seen[:2] == [[], []] and seen[2:] == [["graph-growth"], ["graph-growth"]]
 
@@ -600,7 +600,7 @@ def test_a_frame_says_the_loop_its_pace_and_its_phases(tmp_path: Path) -> None:
 
 
 def test_where_room_is_short_a_finding_stays_and_its_explanation_goes(tmp_path: Path) -> None:
-    view = Watch(str(unpacked("graph_growth", tmp_path))).look()
+    view = Watch(str(unpacked("graph_growth", tmp_path))).poll()
     assert "graph-growth at graph_growth.py:29" in "\n".join(drawn(view, 60, 5))
 
 
@@ -614,7 +614,7 @@ def test_control_characters_of_a_command_are_not_drawn(tmp_path: Path) -> None:
 
 
 def test_a_status_line_names_certain_faults(tmp_path: Path) -> None:
-    line = status_line(Watch(str(unpacked("graph_growth", tmp_path))).look())
+    line = status_line(Watch(str(unpacked("graph_growth", tmp_path))).poll())
     assert (
         line.startswith("unslow: 36 s · 250 steps · ")
         and "graph-growth at graph_growth.py:29" in line

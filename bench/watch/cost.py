@@ -39,7 +39,7 @@ def _processor() -> dict[str, Any]:
             for run in runs:
                 run.steps(5.0, _STEP)
             before = time.process_time()
-            watching.look()
+            watching.poll()
             spent += (time.process_time() - before) if look >= 5 else 0.0
         looks = _LOOKS - 5
     return {"runs": _RUNS, "look": spent / looks / _RUNS, "share": spent / looks / _RUNS / 5.0}
@@ -54,7 +54,7 @@ def _memory() -> dict[str, Any]:
         pieces = int(_STEPS * _STEP / _PIECE)
         for piece in range(pieces):
             run.steps(_PIECE, _STEP)
-            watched.look()
+            watched.poll()
             if (piece + 1) % (pieces // 10) == 0:
                 gc.collect()
                 held.append(_resident())

@@ -72,7 +72,7 @@ def _noise_of(name: str, data: bytes) -> StepNoise | None:
 def long_run(folder: Path) -> LongRun:
     """The blocks of a recorded run of many minutes."""
     follower = Follower(str(folder))
-    follower.look()
+    follower.poll()
     process = max(follower.trained, key=lambda each: each.rows.steps_seen)
     load = Load(int(process.first("machine").get("cores") or 1))
     blocks = Blocks().add(process.rows.fresh)

@@ -19,7 +19,7 @@ from bench.ci_noise import (
     recorded_noise,
     simulate,
 )
-from unslow.compare.regression import LOOKS, Decision, decide, is_decided
+from unslow.compare.regression import CHECKPOINTS, Decision, decide, is_decided
 
 RESULTS = json.loads(ci_noise.RESULTS.read_text(encoding="utf-8"))
 RECORDED = json.loads(ci_noise.RECORDED.read_text(encoding="utf-8"))
@@ -63,7 +63,7 @@ def test_noise_is_not_decided() -> None:
 @pytest.mark.parametrize("count", [2, 9, 11, 19])
 def test_only_planned_looks_may_end_the_trials(count: int) -> None:
     assert not is_decided(*pairs(0.5, 0.001, count), limit=0.02)
-    assert is_decided(*pairs(0.5, 0.001, LOOKS[0]), limit=0.02)
+    assert is_decided(*pairs(0.5, 0.001, CHECKPOINTS[0]), limit=0.02)
 
 
 def test_a_tie_at_zero_is_no_sign_of_a_slowdown() -> None:

@@ -103,7 +103,7 @@ def _worked(pid: int) -> float:
 
 def _wait_for_steps(session: Attached) -> None:
     watch, end = Watch(str(session.folder)), time.monotonic() + ARRIVES
-    while watch.look()["steps"] < 1 and time.monotonic() < end:
+    while watch.poll()["steps"] < 1 and time.monotonic() < end:
         time.sleep(0.3)
 
 

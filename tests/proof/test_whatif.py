@@ -74,7 +74,7 @@ SESSION = (
 
 
 def trial(
-    pace: float = 0.01, weights: float = 1.0, told: tuple[Switched, ...] = (), **data: Any
+    pace: float = 0.01, weights: float = 1.0, switched: tuple[Switched, ...] = (), **data: Any
 ) -> Trial:
     seconds = np.full(data.pop("steps", 60), pace)
     if len(seconds):
@@ -88,7 +88,7 @@ def trial(
         rss_steps=np.zeros(0),
         weights={"w": np.full(4, weights)},
         losses=np.zeros(0),
-        told=told,
+        switched=switched,
         **{**known, **data},
     )
 
@@ -106,14 +106,14 @@ def trials(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
         def run(side: Side, steps: int, **options: object) -> Trial:
             asked = json.loads(side.env.get("UNSLOW_WHATIF", "null"))
             if asked == {}:
-                return trial(told=seen)
+                return trial(switched=seen)
             made = make(asked or {}, side.env)
             size = round(asked.get("batch", 1) * 32) if asked else 32
             done = (DatasetBatched(done=tuple(asked or ()), size=size, was=32),)
             noisy = made.seconds * rng.lognormal(0, 0.01)
             from dataclasses import replace
 
-            return replace(made, told=made.told or done, seconds=noisy)
+            return replace(made, switched=made.switched or done, seconds=noisy)
 
         monkeypatch.setattr(running, "run_trial", run)
         monkeypatch.setattr(measuring, "run_trial", run)
@@ -136,12 +136,12 @@ def shown(outcome: Outcome, width: int = 100) -> str:
     return str(console.file.getvalue())  # type: ignore[attr-defined]
 
 
-def why_not(told: tuple[Switched, ...], name: str) -> str:
-    return next(one.why_not for one in catalogue(Survey(told, {}), MACHINE) if one.name == name)
+def why_not(switched: tuple[Switched, ...], name: str) -> str:
+    return next(one.why_not for one in catalogue(Survey(switched, {}), MACHINE) if one.name == name)
 
 
 @pytest.mark.parametrize(
-    ("told", "name", "why"),
+    ("switched", "name", "why"),
     [
         (LOOP, "steps_per_execution", "fit() is not what trains"),
         (LOOP, "mixed_float16", ""),
@@ -160,21 +160,21 @@ def why_not(told: tuple[Switched, ...], name: str) -> str:
     ],
 )
 def test_a_setting_applies_only_where_its_switch_is_reached(
-    told: tuple[Switched, ...], name: str, why: str
+    switched: tuple[Switched, ...], name: str, why: str
 ) -> None:
-    found = why_not(told, name)
+    found = why_not(switched, name)
     assert why in found and bool(found) == bool(why)
 
 
 def test_the_last_batch_of_a_pipeline_makes_the_training_batches() -> None:
-    told = (
+    switched = (
         DatasetBatched(stack=LINE, size=100, was=100, place="train.py:3:0"),
         DatasetBatched(stack=LINE, size=64, was=64, place="train.py:4:0"),
         DatasetRebatched(stack=LINE, place="train.py:3:0"),
         update(rows=0),
     )
-    found = next(one for one in catalogue(Survey(told, {}), MACHINE) if one.name == "batch-x2")
-    assert found.keep == ".batch(128)" and found.asked["inner"] == ["train.py:3:0"]
+    found = next(one for one in catalogue(Survey(switched, {}), MACHINE) if one.name == "batch-x2")
+    assert found.keep == ".batch(128)" and found.switches["inner"] == ["train.py:3:0"]
 
 
 def test_twice_as_fast_with_the_same_weights_is_a_winner(trials: Callable[..., None]) -> None:
@@ -238,14 +238,14 @@ def test_a_setting_that_fails_is_a_row_with_its_reason(trials: Callable[..., Non
 
 
 def test_a_switch_that_was_never_reached_gives_no_number(trials: Callable[..., None]) -> None:
-    trials(FIT, lambda asked, env: trial(told=(RuntimeStarted(stack=LINE, environment={}),)))
+    trials(FIT, lambda asked, env: trial(switched=(RuntimeStarted(stack=LINE, environment={}),)))
     found = measured("jit_compile")
     assert not found.rows and "compile() was never reached" in shown(found)
 
 
 def test_an_environment_that_the_script_overrules_is_said(trials: Callable[..., None]) -> None:
     own = RuntimeStarted(stack=LINE, environment={"TF_ENABLE_ONEDNN_OPTS": "1"})
-    trials(FIT, lambda asked, env: trial(told=(own,) if asked else ()))
+    trials(FIT, lambda asked, env: trial(switched=(own,) if asked else ()))
     assert "the script itself sets TF_ENABLE_ONEDNN_OPTS=1" in shown(measured("onednn"))
 
 
@@ -341,7 +341,7 @@ def test_a_combination_holds_the_parts_of_each() -> None:
         Setting("b", "h", {"graph": {"y": False}}),
     ]
     found = combined("both", parts)
-    assert found.asked == {"graph": {"x": True, "y": False}} and found.environment == {"A": "1"}
+    assert found.switches == {"graph": {"x": True, "y": False}} and found.environment == {"A": "1"}
 
 
 def test_only_takes_names_and_groups() -> None:
@@ -403,12 +403,12 @@ def test_the_json_is_plain(trials: Callable[..., None]) -> None:
 def test_steps_are_executed_together_in_groups_that_cut_an_epoch_evenly(
     steps: int, epoch: int, together: int
 ) -> None:
-    told = (*FIT[:1], FIT[1].replace(epoch=epoch), *FIT[2:])
+    switched = (*FIT[:1], FIT[1].replace(epoch=epoch), *FIT[2:])
     machine = Machine(2, frozenset(), {}, steps)
     found = next(
-        one for one in catalogue(Survey(told, {}), machine) if one.name == "steps_per_execution"
+        one for one in catalogue(Survey(switched, {}), machine) if one.name == "steps_per_execution"
     )
-    assert found.asked == {"steps_per_execution": together}
+    assert found.switches == {"steps_per_execution": together}
 
 
 def test_a_combination_that_is_no_better_than_its_best_part_is_not_advised(

@@ -141,8 +141,8 @@ def test_a_collection_within_an_inspection_is_not_counted_as_ours(
 
     monkeypatch.setattr(memory, "_walk", walk)
     memory._stepped(lane, 100)
-    assert 3_000_000 <= recorder.looks["memory"] < 10_000_000
-    assert lane.own == recorder.looks["memory"]
+    assert 3_000_000 <= recorder.inspection_times["memory"] < 10_000_000
+    assert lane.own == recorder.inspection_times["memory"]
 
 
 def test_a_collection_outside_inspections_is_not_timed(recording: Recording, clock: Clock) -> None:

@@ -34,7 +34,7 @@ def test_inspections_are_no_part_of_what_rows_cost(
 
     recording.recorder.signals.step.subscribe("test", inspect)
     assert _cost(recording, clock) < SECOND
-    assert recording.recorder.looks["test"] > 50 * SECOND
+    assert recording.recorder.inspection_times["test"] > 50 * SECOND
 
 
 def test_a_busy_machine_is_no_part_of_what_rows_cost(

@@ -32,7 +32,7 @@ def read(tmp_path: Path) -> tuple[Callable[[], Iterator[Value]], Callable[[], It
     watched = WatchedRun(run.folder, clocks=run.clocks())
     for _ in range(20):
         run.steps(5)
-        watched.look()
+        watched.poll()
     counts = Counts()
     counts.add(Alert(Matter.SLOWER, "mnist", str(run.folder), "slower", 0.0))
     return lambda: values_of([watched]), counts.values

@@ -44,7 +44,7 @@ def slow_run(place: Path) -> tuple[WatchedRun, Counts]:
     for step in (0.1, 0.15):
         for _ in range(70):
             run.steps(5, step)
-            for alert in watched.look():
+            for alert in watched.poll():
                 counts.add(alert)
     counts.add(Alert(Matter.DIED, "other", "/runs/other", "died", 0.0))
     return watched, counts

@@ -27,17 +27,17 @@ class Watched:
     def steps(self, seconds: float, step: float = 0.1, leak: float = 0.0) -> Watched:
         for _ in range(round(seconds / 5)):
             self.run.steps(5, step, leak)
-            self.look()
+            self.poll()
         return self
 
     def idle(self, seconds: float) -> Watched:
         for _ in range(round(seconds / 5)):
             self.run.idle(5)
-            self.look()
+            self.poll()
         return self
 
-    def look(self) -> None:
-        self.alerts += self.watched.look()
+    def poll(self) -> None:
+        self.alerts += self.watched.poll()
 
     @property
     def matters(self) -> list[str]:
@@ -53,8 +53,8 @@ def test_a_healthy_run_is_silent_until_it_is_done(watched: Watched) -> None:
     watched.steps(900)
     assert not watched.alerts
     watched.run.ended("exit 0")
-    watched.look()
-    watched.look()
+    watched.poll()
+    watched.poll()
     assert watched.matters == ["done"] and watched.watched.over
     assert "9,000 steps" in watched.alerts[0].text
 
@@ -96,14 +96,14 @@ def test_a_leak_is_reported_once_with_the_time_that_is_left(watched: Watched) ->
 def test_a_run_that_was_killed_has_died(watched: Watched) -> None:
     watched.steps(60)
     watched.run.ended("killed by SIGKILL")
-    watched.look()
+    watched.poll()
     assert watched.matters == ["died"] and "killed by SIGKILL" in watched.alerts[0].text
 
 
 def test_a_detached_recording_is_no_death(watched: Watched) -> None:
     watched.steps(60)
     watched.run.ended("running on")
-    watched.look()
+    watched.poll()
     assert watched.matters == ["done"] and "the training goes on" in watched.alerts[0].text
 
 

@@ -25,12 +25,12 @@ def test_runs_that_begin_later_are_found_and_ended_ones_are_left(tmp_path: Path)
     old.ended("exit 0")
     first = Growing(tmp_path / "first")
     watch = watching(tmp_path, first, notes)
-    watch.look()
+    watch.poll()
     assert [run.name for run in watch.runs.values()] == ["first"]
     Growing(tmp_path / "second")
     first.ended("exit 1")
     first.now += 20
-    alerts = watch.look()
+    alerts = watch.poll()
     assert [(alert.run, alert.matter.value) for alert in alerts] == [("first", "died")]
     assert [run.name for run in watch.runs.values()] == ["second"]
     assert watch.died and not watch.over and not notes
@@ -42,7 +42,7 @@ def test_a_single_run_is_over_when_it_ends(tmp_path: Path) -> None:
     watch.look_at_first()
     assert not watch.over
     run.ended("exit 0")
-    assert [alert.matter.value for alert in watch.look()] == ["done"] and watch.over
+    assert [alert.matter.value for alert in watch.poll()] == ["done"] and watch.over
 
 
 def test_a_damaged_run_among_others_is_named_once_and_passed_over(tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_a_damaged_run_among_others_is_named_once_and_passed_over(tmp_path: Path
     watch = watching(tmp_path, good, notes)
     for _ in range(3):
         good.steps(20)
-        watch.look()
+        watch.poll()
     assert len(notes) == 1 and notes[0].startswith("bad cannot be watched: its run.json is cut off")
     assert [run.name for run in watch.runs.values()] == ["good"]
 
@@ -90,7 +90,7 @@ def test_a_full_disk_is_reported_once_however_many_runs_write_to_it(
     for _ in range(4):
         for run in runs:
             run.steps(20)
-        alerts += watch.look()
+        alerts += watch.poll()
     (alert,) = [each for each in alerts if each.matter.value == "disk"]
     assert "is full: nothing more can be saved or recorded" in alert.text
 
@@ -102,7 +102,7 @@ def test_a_disk_that_fills_is_reported_with_the_time_that_is_left(
     for at in range(100):
         free = 50e9 - 2e8 * at
         monkeypatch.setattr(os, "statvfs", lambda folder, free=free: Space(free))
-        found.append(disks.look(tmp_path, 15.0 * at))
+        found.append(disks.poll(tmp_path, 15.0 * at))
     (full,) = [each for each in found if each is not None]
     assert full.rate == pytest.approx(2e8 / 15, rel=0.1)
     assert full.left == pytest.approx(full.room / full.rate)
@@ -115,4 +115,4 @@ def test_a_disk_that_cannot_be_read_is_no_error(
         raise OSError(errno.EIO, "away")
 
     monkeypatch.setattr(os, "statvfs", away)
-    assert Disks().look(tmp_path, 1.0) is None
+    assert Disks().poll(tmp_path, 1.0) is None

@@ -45,7 +45,7 @@ class Report:
 def check_paths(
     paths: Iterable[str | Path], causes: Sequence[Cause], exclude: Sequence[str] = ()
 ) -> list[Report]:
-    """Look for causes in files and below folders; every file has a report, in order."""
+    """Search for causes in files and below folders; every file has a report, in order."""
     files = list(dict.fromkeys(_files(paths, exclude)))
     spotters = [cause for cause in causes if type(cause).spot is not Cause.spot]
     cores = (
@@ -75,7 +75,7 @@ def check_file(file: Path, causes: Sequence[Cause]) -> Report:
 
 
 def check_text(name: str, text: str, causes: Sequence[Cause]) -> Report:
-    """Look for causes in a text, as if it were the file of that name."""
+    """Search for causes in a text, as if it were the file of that name."""
     return _checked(name, lambda: Source(name, text), causes)
 
 

@@ -97,7 +97,7 @@ def cli(context: click.Context) -> None:
 
 
 def main(arguments: list[str] | None = None) -> Any:
-    """Every expected error is one sentence on stderr, and JSON where JSON was asked for."""
+    """Every expected error is one sentence on stderr, and JSON where JSON was requested."""
     words = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
     try:
         return cli(words, standalone_mode=False)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from unslow.attach.session import Attached
     from unslow.live.screen import Whole
 
-_POLL = 0.5  # seconds between looks at the run folder
+_POLL = 0.5  # seconds between polls of the run folder
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def _milliseconds(seconds: float) -> str:
     return f"{max(1, round(1e3 * seconds))} ms"
 
 
-class _Looks:
+class _Polls:
     """Inspects the recording from time to time, and draws it as `unslow live` does."""
 
     def __init__(self, folder: Path, screen: Whole | None) -> None:
@@ -121,10 +121,10 @@ class _Looks:
         self._next = 0.0
 
     def steps(self) -> int:
-        """Steps that were recorded by the last look."""
+        """Steps that were recorded by the last poll."""
         if time.monotonic() >= self._next:
             before = time.thread_time()
-            self._view = self._watch.look()
+            self._view = self._watch.poll()
             self._draw()
             self._next = time.monotonic() + self._watch.rest(before)
         return int(self._view["steps"])
@@ -142,7 +142,7 @@ def _follow(session: Attached, seconds: float | None, steps: int | None, draws: 
     from unslow.live.screen import Whole, given_back_on_stop
 
     screen = Whole(sys.stdout.fileno()) if draws else None
-    looks = _Looks(session.folder, screen) if draws or steps is not None else None
+    polls = _Polls(session.folder, screen) if draws or steps is not None else None
     end = time.monotonic() + (math.inf if seconds is None else seconds)
     with ExitStack() as opened:
         if screen is not None:
@@ -150,7 +150,7 @@ def _follow(session: Attached, seconds: float | None, steps: int | None, draws: 
             opened.enter_context(given_back_on_stop(screen.close))
         try:
             while not session.is_over() and time.monotonic() < end:
-                done = looks.steps() if looks is not None else 0
+                done = polls.steps() if polls is not None else 0
                 if steps is not None and done >= steps:
                     return
                 time.sleep(_POLL)

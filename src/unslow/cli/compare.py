@@ -70,15 +70,15 @@ def compare(
 
 def _regressed(proof: Proof, limit: float) -> bool:
     """By pairs where there are enough, else by the interval, which must exceed the limit."""
-    from unslow.compare.regression import LOOKS, Decision, decide
+    from unslow.compare.regression import CHECKPOINTS, Decision, decide
 
-    if len(proof.before) < LOOKS[0]:
+    if len(proof.before) < CHECKPOINTS[0]:
         return proof.high < 1 / (1 + limit)
     return decide(proof.before, proof.after, limit) is Decision.REGRESSED
 
 
 def _proved(folders: list[str], runs: tuple[Run, Run], repeat: int, limit: float | None) -> Proof:
-    from unslow.compare.regression import LOOKS, is_decided
+    from unslow.compare.regression import CHECKPOINTS, is_decided
     from unslow.proof.prove import prove
     from unslow.proof.question import Question, steps_for
     from unslow.proof.sides import side_of
@@ -86,7 +86,7 @@ def _proved(folders: list[str], runs: tuple[Run, Run], repeat: int, limit: float
 
     before, after = (side_of(run, folder) for run, folder in zip(runs, folders, strict=True))
     ends = None
-    if limit is not None and repeat >= LOOKS[0]:
+    if limit is not None and repeat >= CHECKPOINTS[0]:
         ends = partial(is_decided, limit=limit)
     question = Question(
         min(map(steps_for, runs)),

@@ -26,5 +26,5 @@ class Duration(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 budget_option = click.option(
     "--budget",
     type=Duration(),
-    help="Stop proving after this time (90s, 5m, 1h), with what is known by then.",
+    help="Stop proving after this time (90s, 5m, 1h), with what is known so far.",
 )

@@ -32,7 +32,7 @@ def live(run: str | None, form: str) -> None:
     from unslow.live.watch import Watch
 
     watch = Watch(chosen_run(run))
-    view = watch.look()
+    view = watch.poll()
     if form == "json":
         write_json(view)
         return
@@ -55,7 +55,7 @@ def _until_it_ends(watch: Watch, view: JsonObject) -> JsonObject:
             while not watch.over:
                 before = time.thread_time()
                 columns, rows = screen.room
-                view = watch.look()
+                view = watch.poll()
                 screen.draw(painted(frame(view, columns, rows), columns))
                 if not watch.over:
                     time.sleep(watch.rest(before))

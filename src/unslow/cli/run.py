@@ -147,7 +147,7 @@ def _record(
 
 
 def _cluster(workers: int | None, servers: int | None) -> Cluster | None:
-    """The processes to start on this machine, if several were asked for."""
+    """The processes to start on this machine, if several were requested."""
     if workers is None and servers is not None:
         why = "parameter servers need workers"
         raise UnslowError(f"--ps {servers}", why, "Add --workers N.", "bad-cluster")

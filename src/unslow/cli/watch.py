@@ -99,7 +99,7 @@ def watch(what: str | None, share: float, form: str, **receivers: str | None) ->
 def _until_over(watching: Watching, say: _Say) -> None:
     while True:
         before = time.process_time()
-        for alert in watching.look():
+        for alert in watching.poll():
             say.alert(alert)
         if watching.over:
             return

@@ -10,16 +10,16 @@ import numpy as np
 
 from unslow.analyse.stats.pairs import chance_of_larger, middle
 
-# A decision is looked for at these numbers of pairs only: every further look is another chance for
+# A decision is made at these numbers of pairs only: every further one is another chance for
 # noise. A quiet machine needs 10 to 14; the later ones are for machines with other work to do.
-LOOKS = (10, 14, 20, 28, 40, 56, 80)
-# Chance of a look to take noise for a regression. All looks stay below 1 in 100 together: simulated
+CHECKPOINTS = (10, 14, 20, 28, 40, 56, 80)
+# Chance at a checkpoint to take noise for a regression. All together stay below 1 in 100: simulated
 # over recorded noise, see docs/ci-noise.md. With fewer than ten pairs no test can reach it.
 _LEVEL = 0.0015
 # A slowdown by this much more than the limit is what is promised to be found. Where it can be ruled
 # out, the trials end.
 MARGIN = 0.03
-_LEVEL_OF_FINE = 0.004  # chance of a look to end the trials of such a slowdown
+_LEVEL_OF_FINE = 0.004  # chance at a checkpoint to end the trials of such a slowdown
 
 
 class Decision(enum.Enum):
@@ -44,4 +44,4 @@ def decide(before: Sequence[float], after: Sequence[float], limit: float) -> Dec
 
 def is_decided(before: Sequence[float], after: Sequence[float], limit: float) -> bool:
     """Whether more pairs are not needed."""
-    return len(before) in LOOKS and decide(before, after, limit) is not Decision.OPEN
+    return len(before) in CHECKPOINTS and decide(before, after, limit) is not Decision.OPEN

@@ -139,7 +139,7 @@ class Beside:
         while not self._stop.is_set():
             before = time.thread_time()
             columns, rows = self._panel.room
-            lines = painted(frame(watch.look(), columns, rows), columns)
+            lines = painted(frame(watch.poll(), columns, rows), columns)
             with self._drawing:
                 if not self._stop.is_set():
                     self._panel.draw(lines)
@@ -152,7 +152,7 @@ class Beside:
         watch = Watch(self._folder)
         began, times = time.monotonic(), list(STATUS_AT)
         while not self._stop.wait(_until(began + times[0])):
-            view = watch.look()
+            view = watch.poll()
             if time.monotonic() - began < times[0]:
                 continue
             times = times[1:] or [2 * times[0]]

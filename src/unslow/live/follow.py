@@ -1,4 +1,4 @@
-"""Follows a run folder as it grows: each look reads only what was added, in bounded memory."""
+"""Follows a run folder as it grows: each poll reads only what was added, in bounded memory."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _TICK = b'{"k": "tick"'
 _STARTS = tuple(f'{{"k": "{kind}"'.encode() for kind in (*_KEPT, "tick"))
 
 _MOST_LINES = 2000  # per process: places and epochs of a run without end
-_MOST_READ = 32 << 20  # bytes of one file at a look; a run that was joined late takes several
+_MOST_READ = 32 << 20  # bytes of one file in a poll; a run that was joined late takes several
 
 
 @dataclass
@@ -52,7 +52,7 @@ class Growing:
     rest: bytes = b""
 
     def more(self) -> bytes:
-        """What was added since the last look. A network folder shows its size only when opened."""
+        """What was added since the last poll. A network folder shows its size only when opened."""
         try:
             with os.fdopen(os.open(self.path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
                 file.seek(self.taken)  # a pipe raises here
@@ -78,10 +78,10 @@ class Followed:
     rss: float = 0.0
     peak: float = 0.0
     ticked: tuple[int, int] = (0, 0)  # the last two readings
-    fresh_ticks: list[JsonObject] = field(default_factory=list)  # those of the last look
+    fresh_ticks: list[JsonObject] = field(default_factory=list)  # those of the last poll
     loops: list[Loop] = field(default_factory=list)  # found when it had `loops_at` rows and lines
     loops_at: tuple[int, int] = (0, 0)
-    sources: dict[str, Source | None] = field(default_factory=dict)  # the files asked for so far
+    sources: dict[str, Source | None] = field(default_factory=dict)  # the files read so far
 
     def of(self, kind: str) -> list[JsonObject]:
         return [line for line in self.lines if line["k"] == kind]
@@ -129,7 +129,7 @@ class Followed:
         """Seconds between its readings: they come further apart in long runs."""
         return (self.ticked[1] - self.ticked[0]) / 1e9 if self.ticked[0] else 0.0
 
-    def look(self) -> bool:
+    def poll(self) -> bool:
         """Take what was added; says whether there was anything."""
         self.fresh_ticks = []
         rows, lines = self.steps_file.more(), self.events_file.more()
@@ -171,7 +171,7 @@ class Followed:
 
 
 class Follower:
-    """A run folder that may still be written. Every look is cheap, however long the run is."""
+    """A run folder that may still be written. Every poll is cheap, however long the run is."""
 
     def __init__(self, folder: str) -> None:
         self.folder = Path(folder)
@@ -187,7 +187,7 @@ class Follower:
         """How the command ended, as its launcher wrote it; nothing before."""
         return str(self.header.get("ended") or "")
 
-    def look(self) -> bool:
+    def poll(self) -> bool:
         """Read what is new; returns whether there was any. May raise `runfile.Unreadable`."""
         if not self.header and self._empty():
             return False
@@ -202,7 +202,7 @@ class Follower:
         for entry in entries:
             if entry.suffix in (".steps", ".events"):
                 self._follow(entry)
-        changed = [process.look() for process in self.processes.values()]
+        changed = [process.poll() for process in self.processes.values()]
         return any(changed) or self.header != before
 
     def _follow(self, entry: Path) -> None:

@@ -1,4 +1,4 @@
-"""Asks for the lowest rate of recording once the verdict on a running training has been stable."""
+"""Requests the lowest rate of recording once the verdict on a running training has been stable."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from unslow.live.beside import lower_priority
 from unslow.live.judge import Judge
 from unslow.runfolder.layout import ask_for_lowest_rate
 
-STABLE = 60.0  # seconds for which the verdict must be the same, unless another time is asked for
+STABLE = 60.0  # seconds for which the verdict must be the same, unless another time is given
 _PATIENCE = 2.0  # seconds to wait at the end for a diagnosis under way
 
 Verdict = frozenset[tuple[str, str, int]]
@@ -85,7 +85,7 @@ class UntilKnown:
         while not self._stop.wait(SHORTEST):
             before = time.thread_time()
             try:
-                watch.look()
+                watch.poll()
             except UnslowError:  # it has not begun yet
                 continue
             if self._stability.is_known(watch.judge, time.monotonic()):

@@ -30,7 +30,7 @@ def remaining(process: Followed, loop: Loop, pace: float) -> Row | None:
 
 
 def _added_by_growth(loop: Loop, steps: float) -> float:
-    """Seconds that so many further steps take longer than at the recent pace."""
+    """Seconds that further steps take longer than at the recent pace."""
     if loop.trend.shape is not Shape.DRIFTING or loop.trend.slope_low <= 0:
         return 0.0
     if levels_off(loop.seconds[1:], loop.number[1:], LEAST):  # it grew once, and has settled

@@ -18,7 +18,7 @@ _ERASE_BELOW = "\x1b[J"
 
 
 def size_of(fd: int) -> tuple[int, int]:
-    """Columns and rows; asked for each drawing, so that a resized terminal needs no signal."""
+    """Columns and rows; read for each drawing, so that a resized terminal needs no signal."""
     try:
         size = os.get_terminal_size(fd)
     except OSError:

@@ -29,7 +29,7 @@ RECENT = 20.0  # seconds that "now" means
 FEW = 8  # rows that "now" means at least, where steps are long
 QUIET = 5.0  # seconds without news before it is shown; at first the watcher writes every second
 STALLED = 60.0  # seconds after which the machine itself may be gone
-AT_ONCE = 4  # processes whose loops are found at one look: each takes milliseconds
+AT_ONCE = 4  # processes whose loops are found in one poll: each takes milliseconds
 
 
 def state_of(follower: Follower, judge: Judge, quiet: float) -> Row:

@@ -1,4 +1,4 @@
-"""The rhythm of a live view: looks twice a second or less, within its share of a core."""
+"""The rhythm of a live view: polls twice a second or less, within its share of a core."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from unslow.live.state import state_of
 from unslow.runfolder import layout as runfile
 
 SHARE = 0.01  # of one core for looking and drawing; diagnoses have a share of their own
-SHORTEST, LONGEST = 0.5, 15.0  # seconds between looks
+SHORTEST, LONGEST = 0.5, 15.0  # seconds between polls
 
 
 class Watch:
@@ -32,10 +32,10 @@ class Watch:
         self._now, self._spent = now, spent
         self._news = now()
         self._trained: float | None = None
-        self._apart = 0.0  # processor seconds of a look that do not recur
-        self._last = 0.0  # processor seconds of the look before
+        self._apart = 0.0  # processor seconds of a poll that do not recur
+        self._last = 0.0  # processor seconds of the poll before
 
-    def look(self) -> JsonObject:
+    def poll(self) -> JsonObject:
         """The state of the run at this moment."""
         self._read()
         if self._diagnose():  # that may have taken seconds on a busy machine
@@ -44,7 +44,7 @@ class Watch:
 
     def _read(self) -> None:
         try:
-            news = self.follower.look()
+            news = self.follower.poll()
         except runfile.Unreadable as problem:
             raise UnslowError(
                 f"cannot watch {self.follower.folder}",
@@ -60,7 +60,7 @@ class Watch:
         return bool(self.follower.ended)
 
     def rest(self, spent_before: float) -> float:
-        """Seconds to wait after a look that began when `spent_before` had been spent."""
+        """Seconds to wait after a poll that began when `spent_before` had been spent."""
         cost = self._spent() - spent_before - self._apart
         self._apart = 0.0
         recurs, self._last = min(cost, self._last), cost  # parsing a file is expensive once

@@ -23,7 +23,7 @@ _START = 60.0  # seconds that a start may take on a busy machine, beyond what th
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one fix: its proof where it was asked for, and whether it is kept."""
+    """What became of one fix: its proof where one was requested, and whether it is kept."""
 
     step: Step
     proof: Proof | None
@@ -49,7 +49,7 @@ def planned(diagnosis: Diagnosis, only: str | None = None) -> Iterator[Outcome]:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the user asked for."""
+    """What the user requested."""
 
     only: str | None = None  # one cause
     steps: int | None = None  # per trial
@@ -108,7 +108,7 @@ def _compared(
 
 
 def _question(run: Run, fixes: list[Step], wanted: Wanted) -> Question:
-    """What must be shown for all of them: the widest of what each asks for."""
+    """What must be shown for all of them: the widest of what each requires."""
     asked = [question_for(run, step.finding, wanted.steps) for step in fixes]
     return Question(
         steps=max(question.steps for question in asked),

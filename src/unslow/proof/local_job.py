@@ -23,7 +23,7 @@ from unslow.proof.relay import Output, Stream
 # terminated, and killed if that does not help.
 NOTICE = 4.0
 TERMINATED = 5.0
-_LOOK = 0.1  # seconds between looks at which processes have ended
+_POLL = 0.1  # seconds between checks of which processes have ended
 _PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux
 
@@ -119,7 +119,7 @@ class _Job:
     def wait(self) -> launch.Ended:
         """Pass output on until every process has ended."""
         while self._running():
-            self._pass_output_on(_LOOK)
+            self._pass_output_on(_POLL)
             for member in self._running():
                 self._look_at(member)
             if time.perf_counter() >= self._deadline:

@@ -24,7 +24,7 @@ __all__ = ["AfterFails", "Question", "failed", "prove", "question_for", "steps_f
 ROUNDING = 1e-7  # a relative change of the weights below the resolution of float32
 ALWAYS_SAME = 1e-5  # differences below this are rounding in any training
 # Where the ops of a step are computed in another order (a compiled step, XLA), every step rounds
-# anew: sums over thousands of float32 numbers lose one or two of their seven digits. Measured:
+# once more: sums over thousands of float32 numbers lose one or two of their seven digits. Measured:
 # 1.0e-5 after the 8 steps of a convolutional network with Adam, with and without XLA.
 _ROUNDED_PER_STEP = 2e-6
 _MOST_ROUNDED = 1e-4  # however many steps: a learning rate that is 1 % off shows ten times that

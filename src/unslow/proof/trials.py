@@ -55,7 +55,7 @@ class Trial:
     group: int = 1  # updates that its first call made: Keras's steps_per_execution
     interrupted: bool = False
     compiled: bool = False  # XLA said on stderr that it compiled something
-    told: tuple[Switched, ...] = ()  # what the switches of `whatif` did
+    switched: tuple[Switched, ...] = ()  # what the switches of `whatif` did
     # Bytes in the folders it writes to, at `files_steps`.
     files: Floats = field(default_factory=lambda: np.zeros(0))
     files_steps: Floats = field(default_factory=lambda: np.zeros(0))
@@ -174,7 +174,7 @@ def trial_of(recorded: Recorded, place: Path) -> Trial:
         peak=peak or float(rss.max() if len(rss) else 0.0),
         took=run.seconds,
         group=loops[0].group if loops else 1,
-        told=_told(run),
+        switched=_switched(run),
         lost={
             name: why
             for process in run.processes
@@ -184,7 +184,7 @@ def trial_of(recorded: Recorded, place: Path) -> Trial:
     )
 
 
-def _told(run: Run) -> tuple[Switched, ...]:
+def _switched(run: Run) -> tuple[Switched, ...]:
     """What the switches reported, of every kind."""
     return tuple(fact for kind in Switched.__subclasses__() for fact in run.facts(kind))
 
@@ -207,7 +207,7 @@ def _joined(parts: list[Floats]) -> Floats:
 
 
 def _memory(run: Run, loops: Sequence[Loop]) -> tuple[Floats, Floats]:
-    """Resident memory during the loops, and the number of steps done by then."""
+    """Resident memory during the loops, and the number of steps so far."""
     process = max(run.processes, key=lambda one: len(one.ticks.time), default=None)
     if process is None or not loops or "rss" not in process.ticks.columns:
         return np.zeros(0), np.zeros(0)
@@ -217,13 +217,13 @@ def _memory(run: Run, loops: Sequence[Loop]) -> tuple[Floats, Floats]:
 
 
 def _files(run: Run) -> tuple[Floats, Floats]:
-    """Bytes in all folders that the training writes to, at each look at one of them."""
+    """Bytes in all folders that the training writes to, at each reading of one of them."""
     held: dict[tuple[int, str], float] = {}
-    looks = []
+    readings = []
     for folder in run.facts(Folder):
         held[folder.process, folder.folder] = folder.bytes
-        looks.append((sum(held.values()), float(folder.step)))
-    values: Floats = np.array(looks, dtype=float).reshape(-1, 2)
+        readings.append((sum(held.values()), float(folder.step)))
+    values: Floats = np.array(readings, dtype=float).reshape(-1, 2)
     return values[:, 0], values[:, 1]
 
 

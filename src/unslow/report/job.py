@@ -32,18 +32,18 @@ def headline(job: Row) -> str:
 
 def notes(job: Row) -> list[str]:
     """What is odd about the job: workers that are missing, late or dead, clocks that differ."""
-    told = [f"{each['name']}: {each['state']}" for each in job["others"] if not each["whole"]]
-    told += [
+    states = [f"{each['name']}: {each['state']}" for each in job["others"] if not each["whole"]]
+    states += [
         f"{each['name']}: {each['state']}{_steps(each)}"
         for each in job["workers"]
         if not each["whole"]
     ]
-    if len(told) > MOST_WORKERS:
-        told = [*told[:MOST_WORKERS], f"and {len(told) - MOST_WORKERS:,} more"]
+    if len(states) > MOST_WORKERS:
+        states = [*states[:MOST_WORKERS], f"and {len(states) - MOST_WORKERS:,} more"]
     if job["clock_error_seconds"] >= 1e-3:
         error = words.seconds(job["clock_error_seconds"])
-        told.append(f"the clocks of the machines were aligned to within {error}")
-    return [*told, *job["notes"]]
+        states.append(f"the clocks of the machines were aligned to within {error}")
+    return [*states, *job["notes"]]
 
 
 def _steps(worker: Row) -> str:

@@ -181,9 +181,9 @@ def not_judged(view: Row) -> Iterator[str]:
 
 def _lost_probes(view: Row) -> Iterator[str]:
     """Probes that no cause was left out for; the others stand with the causes that need them."""
-    told = {each["reason"] for each in view["not_judged"]}
+    reasons = {each["reason"] for each in view["not_judged"]}
     for lost in view["lost_probes"]:
-        if f"the {lost['probe']} probe was lost: {lost['reason']}" not in told:
+        if f"the {lost['probe']} probe was lost: {lost['reason']}" not in reasons:
             yield f"probe lost: {lost['probe']} ({lost['reason']})"
 
 

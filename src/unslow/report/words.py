@@ -143,7 +143,7 @@ def share(value: float) -> str:
     return f"{percent:,.0f}%" if abs(percent) >= 9.95 else f"{percent:.1f}%"
 
 
-_MOST_TIMES = 100  # a larger gain cannot be told from a share: its rest is within the noise
+_MOST_TIMES = 100  # a larger gain cannot be read from a share: its rest is within the noise
 
 
 def speed(ratio: float) -> str:

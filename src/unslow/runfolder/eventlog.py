@@ -28,7 +28,7 @@ _KEY = re.compile(rb'"(?:key|stack)": ("(?:[^"\\]|\\.)*"|\[\[.*?\]\])')
 # Other lines refer to these by number: the first ones are read, more than any recorder writes.
 _DEFINITIONS = frozenset(("stack", "site", "source", "process", "imported", "end", "probe"))
 _MOST_DEFINITIONS = 1 << 16
-_MOST_KEYS = 1 << 15  # whose last line is read; the recorder tells 5,000 apart
+_MOST_KEYS = 1 << 15  # whose last line is read; the recorder distinguishes 5,000
 
 
 class Lines(NamedTuple):
@@ -90,7 +90,7 @@ def _is_torn(file: IO[bytes]) -> bool:
 
 
 def _kept(file: IO[bytes], most_bytes: int, strides: Mapping[str, int]) -> Collection[int]:
-    """Numbers of the lines to read of kinds with too many: every so many, and the last of a key."""
+    """Numbers of the lines to read of kinds with too many: every n-th, and the last of a key."""
     if not strides:
         return ()
     kept: set[int] = set()

@@ -1,4 +1,4 @@
-"""Finds and reads the settings file, and says of every value where it comes from."""
+"""Finds and reads the settings file, and says where every value comes from."""
 
 from __future__ import annotations
 

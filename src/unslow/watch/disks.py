@@ -15,7 +15,7 @@ _LEAST_RISE = 1e-3  # of the bytes in use: disks hold more than one run can writ
 @dataclass
 class _Disk:
     filling: Filling = field(default_factory=lambda: Filling(least=_LEAST_RISE))
-    told: bool = False
+    reported: bool = False
     full: Full | None = None
 
 
@@ -34,7 +34,7 @@ class Disks:
 
     _disks: dict[int, _Disk] = field(default_factory=dict)
 
-    def look(self, folder: Path, now: float) -> Full | None:
+    def poll(self, folder: Path, now: float) -> Full | None:
         """Read the disk of a folder; what there is to report, once. `now` in seconds."""
         try:
             device = folder.stat().st_dev
@@ -45,7 +45,7 @@ class Disks:
         free = float(space.f_bavail * space.f_frsize)
         disk.filling.add(now, float(space.f_blocks * space.f_frsize) - free)
         disk.full = Full(0.0, 0.0, free) if free < _NOTHING_LEFT else disk.filling.forecast(free)
-        if disk.full is None or disk.told:
+        if disk.full is None or disk.reported:
             return None
-        disk.told = True
+        disk.reported = True
         return disk.full

@@ -73,13 +73,13 @@ def _of_run(run: WatchedRun, labels: dict[str, str]) -> Iterator[Value]:
     yield Value(_LEFT, {**labels, "growth": "without"}, run.expected.left)
     yield Value(_LEFT, {**labels, "growth": "with"}, run.expected.growing)
     for matter in _STATES:
-        yield Value(_ALERT, {**labels, "kind": matter.value}, float(matter in run.told))
+        yield Value(_ALERT, {**labels, "kind": matter.value}, float(matter in run.reported))
     process = run.process
     if process is None:
         return
     if process.last is not None:
         yield Value(_STEP, labels, process.last.step)
-        yield Value(_SLOWER, labels, math.expm1(process.slowdown.told))
+        yield Value(_SLOWER, labels, math.expm1(process.slowdown.reported))
         yield Value(_OTHERS, labels, process.usage.others)
     if process.slowdown.level and not process.usage.crowded:
         yield Value(_USUAL, labels, process.slowdown.level)

@@ -10,7 +10,7 @@ import numpy as np
 from unslow.analyse.stats.growth import fit_law
 
 _MOST_POINTS = 256  # points kept; beyond, neighbors are merged
-_FEWEST_POINTS = 24  # points before anything is said of growth
+_FEWEST_POINTS = 24  # points before growth is judged
 # Seconds of growth: what fills within minutes and then stops is a cache or a buffer.
 _SHORTEST_GROWTH = 180.0
 _TAKEN_SHARE = (

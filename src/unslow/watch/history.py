@@ -29,7 +29,7 @@ class History:
         self._blocks = 1  # that one entry stands for
         self._partial: list[float] = []
         self._known = (0.0, 0.0)  # level and noise …
-        self._known_for = 0  # … when there were so many blocks
+        self._known_for = 0  # … when there were this many blocks
 
     @property
     def is_known(self) -> bool:

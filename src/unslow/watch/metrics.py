@@ -53,7 +53,7 @@ def serve(port: int, gauges: Read, counts: Read) -> Callable[[], None]:
 
 
 class _Collector:
-    """What a registry of prometheus_client asks for the values."""
+    """A collector for a registry of prometheus_client."""
 
     def __init__(self, core: ModuleType, gauges: Read, counts: Read) -> None:
         self._core, self._gauges, self._counts = core, gauges, counts

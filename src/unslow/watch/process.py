@@ -39,7 +39,7 @@ class WatchedProcess:
     _waiting: deque[Block] = field(default_factory=lambda: deque(maxlen=_MOST_WAITING))
 
     def read(self, now: float) -> None:
-        """Take what the last look brought; `now` by the clock of this machine's processes."""
+        """Take what the last poll brought; `now` by the clock of this machine's processes."""
         rows = self.followed.rows.fresh
         if len(rows):
             self._first_step = self._first_step or float(rows["end"][0]) / 1e9

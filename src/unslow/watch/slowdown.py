@@ -90,7 +90,7 @@ class SlowdownTest:
     """Blocks of one training in, at most one `Slower` per slow-down out."""
 
     share: float = SHARE
-    told: float = 0.0  # how much slower it is already known to be, as a logarithm
+    reported: float = 0.0  # how much slower it is already known to be, as a logarithm
     evidence: float = 0.0  # the CUSUM
     level: float = 0.0  # seconds of a step as it was, under the load of the last block; 0: unknown
     noise: float = 0.0  # of a block around that, as a share
@@ -110,8 +110,8 @@ class SlowdownTest:
         self.level, self.noise = math.exp(past.step.level), past.step.noise
         excess = math.log(seen.step) - past.step.level
         self._recent.append(excess)
-        if self.told and self._recovered():
-            self.told = self.evidence = 0.0
+        if self.reported and self._recovered():
+            self.reported = self.evidence = 0.0
         wanted = self._wanted(seen.kind)
         gain = self._gain(excess, past.step, wanted)
         if past.element.is_known and seen.element > 0:  # larger batches may take longer
@@ -121,7 +121,7 @@ class SlowdownTest:
 
     def _gain(self, excess: float, past: History, wanted: float) -> float:
         """The logarithm of the likelihood ratio of one block, so that no few blocks decide."""
-        ratio = wanted / past.noise**2 * (excess - self.told - wanted / 2)
+        ratio = wanted / past.noise**2 * (excess - self.reported - wanted / 2)
         most = THRESHOLD / _SHORTEST
         return max(-most, min(most, ratio))
 
@@ -129,7 +129,7 @@ class SlowdownTest:
         """What must be added: the share at first, then as much again as is known already."""
         quiet = 0 <= kind[2] < _QUIET
         share = self.share if quiet else max(self.share, BUSY_SHARE)
-        return max(math.log1p(share), self.told)
+        return max(math.log1p(share), self.reported)
 
     def _collect(self, seen: Measured, excess: float, gain: float) -> Slower | None:
         self.evidence = min(THRESHOLD, self.evidence + gain)
@@ -141,17 +141,17 @@ class SlowdownTest:
         if self.evidence < THRESHOLD:
             return None
         change = float(np.median([each for _, each in self._slow]))
-        if change - self.told < _SURE * self._wanted(seen.kind):
+        if change - self.reported < _SURE * self._wanted(seen.kind):
             return None
         since, before = self._slow[0][0], self.level
-        self.told, self.evidence = change, 0.0
+        self.reported, self.evidence = change, 0.0
         for held in (self._slow, self._waiting, self._recent):
             held.clear()
         crowded = seen.kind[2] == _CROWDED
         return Slower(since, before, before * math.exp(change), crowded)
 
     def _recovered(self) -> bool:
-        return len(self._recent) == _DELAY and float(np.median(self._recent)) < self.told / 2
+        return len(self._recent) == _DELAY and float(np.median(self._recent)) < self.reported / 2
 
     def _past(self, kind: Kind) -> _Pair:
         past = self._pasts.pop(kind, None) or _Pair()
@@ -166,6 +166,6 @@ class SlowdownTest:
         while len(self._waiting) > _DELAY:
             old = self._waiting.popleft()
             past = self._pasts.get(old.kind)
-            suspect = self.told > 0 or self.evidence > THRESHOLD / 2
+            suspect = self.reported > 0 or self.evidence > THRESHOLD / 2
             if past is not None and not (suspect and past.step.is_known):
                 past.add(old)

@@ -1,4 +1,4 @@
-"""One run that is watched: each look reads what was added and returns what there is to report."""
+"""One run that is watched: each poll reads what was added and returns what there is to report."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class WatchedRun:
     process: WatchedProcess | None = None
     expected: Expected = field(default_factory=Expected)
     full: Full | None = None  # of memory, by the last forecast
-    told: set[Matter] = field(default_factory=set)
+    reported: set[Matter] = field(default_factory=set)
     over: bool = False
 
     def __post_init__(self) -> None:
@@ -84,9 +84,9 @@ class WatchedRun:
             return math.nan
         return process.followed.last / 1e9 + self.quiet - process.pauses.last
 
-    def look(self) -> list[Alert]:
-        """What is new since the last look. Raises `layout.Unreadable` for what is no run."""
-        if self.follower.look():
+    def poll(self) -> list[Alert]:
+        """What is new since the last poll. Raises `layout.Unreadable` for what is no run."""
+        if self.follower.poll():
             self._news = self.clocks.monotonic()
         process = self._choose()
         alerts: list[Alert | None] = []
@@ -111,24 +111,25 @@ class WatchedRun:
 
     def _slower(self, process: WatchedProcess) -> Alert | None:
         found: Slower | None = process.slower()
-        if process.slowdown.told == 0:
-            self.told.discard(Matter.SLOWER)
+        if process.slowdown.reported == 0:
+            self.reported.discard(Matter.SLOWER)
         if found is None:
             return None
         since = process.moment(found.since)
-        text = sentences.slower(found, since, Matter.SLOWER in self.told)
+        text = sentences.slower(found, since, Matter.SLOWER in self.reported)
         numbers = {"before": found.before, "now": found.now, "share": found.share}
-        self.told.add(Matter.SLOWER)
+        self.reported.add(Matter.SLOWER)
         return self._alert(Matter.SLOWER, text, since, numbers)
 
     def _stalled(self, process: WatchedProcess) -> Alert | None:
         found: Stalled | None = process.stalled(self.quiet)
         if found is None:
-            self.told.discard(Matter.STALLED)
+            self.reported.discard(Matter.STALLED)
             return None
-        if Matter.STALLED in self.told or is_full(self.folder):  # what is not written is not seen
+        # On a full disk nothing is written, so nothing is seen.
+        if Matter.STALLED in self.reported or is_full(self.folder):
             return None
-        self.told.add(Matter.STALLED)
+        self.reported.add(Matter.STALLED)
         since = process.moment(found.since)
         return self._alert(
             Matter.STALLED, sentences.stalled(found, since), since, {"seconds": found.seconds}
@@ -141,9 +142,9 @@ class WatchedRun:
         self._forecast_at = now
         self.full = full = process.filling()
         ends_before = full is not None and self.expected.growing < full.left
-        if full is None or ends_before or Matter.MEMORY in self.told:
+        if full is None or ends_before or Matter.MEMORY in self.reported:
             return None
-        self.told.add(Matter.MEMORY)
+        self.reported.add(Matter.MEMORY)
         numbers = {"left": full.left, "used": full.used, "rate": full.rate, "room": full.room}
         return self._alert(Matter.MEMORY, sentences.memory(full), None, numbers)
 

@@ -1,4 +1,4 @@
-"""The loop around all runs that are watched: finds them, looks at each, and rests in between."""
+"""The loop around all runs that are watched: finds them, polls each, and rests in between."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from unslow.watch.slowdown import SHARE
 from unslow.watch.targets import Target
 from unslow.watch.watched import Clocks, WatchedRun
 
-SHORTEST, LONGEST = 2.0, 15.0  # seconds between looks
+SHORTEST, LONGEST = 2.0, 15.0  # seconds between polls
 _SHARE_OF_CORE = 0.01  # that looking may take
 _FIND_EVERY = 10.0  # seconds between two searches for new runs
 _DISKS_EVERY = 15.0
@@ -25,7 +25,7 @@ _FORGOTTEN = 3600.0  # seconds without a byte: the run was killed before we came
 
 @dataclass
 class Watching:
-    """All runs of a target. `notice` is told what is no alert: a run that cannot be read."""
+    """All runs of a target. `notice` gets what is no alert: a run that cannot be read."""
 
     target: Target
     notice: Callable[[str], None]
@@ -53,7 +53,7 @@ class Watching:
         for run in list(self.runs.values()):
             self._waiting += self._look_at(run)
 
-    def look(self) -> list[Alert]:
+    def poll(self) -> list[Alert]:
         self._find()
         alerts, self._waiting = self._waiting, []
         for run in list(self.runs.values()):
@@ -67,7 +67,7 @@ class Watching:
         return alerts
 
     def rest(self, cost: float) -> float:
-        """Seconds to wait after a look that took this much processor time."""
+        """Seconds to wait after a poll that took this much processor time."""
         return min(LONGEST, max(SHORTEST, cost / _SHARE_OF_CORE))
 
     def _find(self) -> None:
@@ -86,7 +86,7 @@ class Watching:
 
     def _look_at(self, run: WatchedRun) -> list[Alert]:
         try:
-            return run.look()
+            return run.poll()
         except layout.Unreadable as problem:
             if not self.target.many:
                 raise UnslowError(
@@ -107,7 +107,7 @@ class Watching:
         self._disks_at = now
         for run in self.runs.values():
             for folder in {run.folder, Path(str(run.follower.header.get("cwd") or run.folder))}:
-                full = self._disks.look(folder, now)
+                full = self._disks.poll(folder, now)
                 if full is not None:
                     text = sentences.disk(full, str(folder))
                     numbers = {"left": full.left, "rate": full.rate, "room": full.room}
@@ -120,7 +120,7 @@ def _ended_before(folder: Path) -> bool:
     try:
         header = layout.read_header(str(folder))
     except layout.Unreadable:
-        return False  # reported when it is looked at
+        return False  # reported when it is polled
     if header.get("ended"):
         return True
     logs = [each.stat().st_mtime for each in folder.iterdir()]

@@ -27,21 +27,21 @@ def xla(seen: Survey, machine: Machine) -> Iterator[Setting]:
 
 def _jit_compile(seen: Survey) -> Setting:
     functions = [fact for fact in seen.functions if not fact.jit]
-    asked: JsonObject = {}
+    switches: JsonObject = {}
     keep, where = "@tf.function(jit_compile=True)", place_of(functions)
     if seen.trains_by_keras:
-        asked["jit_compile"] = True
+        switches["jit_compile"] = True
         keep, where = "model.compile(…, jit_compile=True)", place_of(seen.of(ModelCompiled))
     if functions:
-        asked["functions"] = [fact.place for fact in functions]
+        switches["functions"] = [fact.place for fact in functions]
     fits_compiled = bool(seen.fits) and all(fact.jit for fact in seen.fits)
     why_not = first_reason(
         (seen.runs_eagerly, f"{RUNS_EAGERLY}: there is no function to compile"),
-        (not asked and seen.has_session, "a Session has no such switch: see auto-cluster"),
-        (not asked, "every update is already compiled"),
+        (not switches and seen.has_session, "a Session has no such switch: see auto-cluster"),
+        (not switches, "every update is already compiled"),
         (fits_compiled, "fit() is already compiled"),
     )
-    return Setting("jit_compile", "xla", asked, keep=keep, where=where, why_not=why_not)
+    return Setting("jit_compile", "xla", switches, keep=keep, where=where, why_not=why_not)
 
 
 _SUPPORT = {
@@ -133,7 +133,7 @@ def graph(seen: Survey, machine: Machine) -> Iterator[Setting]:
 def determinism(seen: Survey, machine: Machine) -> Iterator[Setting]:
     facts = seen.of(DeterminismAsked)
     on = machine.environment.get("TF_DETERMINISTIC_OPS", "0").lower() in ("1", "true")
-    asked_for = bool(facts) or on
+    requested = bool(facts) or on
     yield Setting(
         "determinism-off",
         "determinism",
@@ -141,5 +141,5 @@ def determinism(seen: Survey, machine: Machine) -> Iterator[Setting]:
         {"TF_DETERMINISTIC_OPS": "0"} if on else {},
         keep="remove enable_op_determinism()",
         where=place_of(facts),
-        why_not=first_reason((not asked_for, "the script does not ask for determinism")),
+        why_not=first_reason((not requested, "the script does not ask for determinism")),
     )

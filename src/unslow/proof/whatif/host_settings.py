@@ -45,13 +45,13 @@ _OPTIONS = (
 def data(seen: Survey, machine: Machine) -> Iterator[Setting]:
     facts = [fact for fact in seen.of(PipelineRead) if fact.stack]
     reasons = _pipeline_reasons(seen, facts)
-    for name, asked, keep, changes in _OPTIONS:
+    for name, options, keep, changes in _OPTIONS:
         if keep.startswith("options"):
             keep = f"options = tf.data.Options(); {keep}; dataset = dataset.with_options(options)"
         yield Setting(
             name,
             "data",
-            {"data": asked},
+            {"data": options},
             keep=keep,
             where=place_of(facts),
             changes=changes,

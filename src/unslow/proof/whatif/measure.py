@@ -111,7 +111,7 @@ class Bench:
         return _each(trial)
 
     def nudge(self) -> Trial:
-        """What a rounding error becomes in this training; run once, when first asked for."""
+        """What a rounding error becomes in this training; run once, when first needed."""
         if self.nudged is None:
             self.progress("some weights differ: one more trial shows the effect of rounding")
             self.nudged = run_trial(self.side, self.steps, nudge=ROUNDING, timeout=self.timeout)
@@ -148,8 +148,8 @@ def side_with(side: Side, setting: Setting | None) -> Side:
     if setting is None:
         return side
     extra = dict(setting.environment)
-    if setting.asked:
-        extra["UNSLOW_WHATIF"] = json.dumps(dict(setting.asked))
+    if setting.switches:
+        extra["UNSLOW_WHATIF"] = json.dumps(dict(setting.switches))
     return replace(side, env={**side.env, **extra})
 
 
@@ -163,19 +163,19 @@ _UNCONFIRMED = {
     "accumulate": "no optimizer took it",
     "optimizer": "no optimizer was replaced",
     "data": "no pipeline was read",
-    "determinism": "it was never asked for",
+    "determinism": "the script never enables it",
 }
 _EITHER = {"jit_compile", "functions"}  # one of them is enough
 
 
 def unreached(setting: Setting, trial: Trial) -> str:
-    """Why a setting had no effect though it was asked for; '' when every part of it was applied."""
-    done = {name for fact in trial.told for name in fact.done}
+    """Why a setting had no effect though it was set; '' when every part of it was applied."""
+    done = {name for fact in trial.switched for name in fact.done}
     if done & _EITHER:
         done |= _EITHER
     if setting.environment:  # determinism is then a variable, which no switch confirms
         done.add("determinism")
-    wanted = [name for name, value in setting.asked.items() if value is not None]
+    wanted = [name for name, value in setting.switches.items() if value is not None]
     missing = [name for name in wanted if name in _UNCONFIRMED and name not in done]
     if missing:
         return _broken_switch(trial) or _UNCONFIRMED[missing[0]]
@@ -183,14 +183,14 @@ def unreached(setting: Setting, trial: Trial) -> str:
 
 
 def _broken_switch(trial: Trial) -> str:
-    failed = [fact.why for fact in trial.told if isinstance(fact, SwitchFailed)]
+    failed = [fact.why for fact in trial.switched if isinstance(fact, SwitchFailed)]
     lost = [f"{name} {why}" for name, why in trial.lost.items() if name.startswith("whatif")]
     return next(iter(failed + lost), "")
 
 
 def _overruled(setting: Setting, trial: Trial) -> str:
     """An environment variable that the script itself sets."""
-    started = [fact for fact in trial.told if isinstance(fact, RuntimeStarted)]
+    started = [fact for fact in trial.switched if isinstance(fact, RuntimeStarted)]
     seen = started[0].environment if started else {}
     for name, value in seen.items():
         if value != setting.environment.get(name):
@@ -200,7 +200,7 @@ def _overruled(setting: Setting, trial: Trial) -> str:
 
 def factor(trial: Trial) -> float:
     """How many times the examples of the script's own steps were in a step of this trial."""
-    batched = [fact for fact in trial.told if isinstance(fact, FitStarted | DatasetBatched)]
+    batched = [fact for fact in trial.switched if isinstance(fact, FitStarted | DatasetBatched)]
     cut = [fact.size / fact.was for fact in batched if "batch" in fact.done and fact.was]
     return float(min(cut, default=1.0))
 

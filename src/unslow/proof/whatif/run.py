@@ -138,7 +138,7 @@ def _must_train(first: Trial, side: Side, steps: int | None) -> None:
     wanted = steps or LEAST_STEPS
     if first.steps < wanted:
         why = f"{wanted} are needed, and it ends after {first.steps}"
-        fewer = f"Let it train longer, or ask for fewer: --steps {first.steps}."
+        fewer = f"Let it train longer, or use fewer: --steps {first.steps}."
         hint = fewer if first.steps >= LEAST_STEPS else "Let it train longer."
         raise UnslowError(f"{name} makes too few steps", why, hint, "too-few-steps")
 
@@ -155,7 +155,7 @@ def _is_detail(setting: Setting) -> bool:
 
 
 def _without_details(settings: Sequence[Setting], only: Sequence[str]) -> list[Setting]:
-    """Single passes are tried when they were asked for, or when all of them together matter."""
+    """Single passes are tried when they were requested, or when all of them together matter."""
     if "graph" in only:
         return list(settings)
     return [one for one in settings if not _is_detail(one) or one.name in only]
@@ -197,8 +197,8 @@ def _combinations(bench: Bench, tried: Sequence[Setting]) -> list[Setting]:
 
 
 def _did_nothing(setting: Setting, trials: Sequence[Trial]) -> str:
-    """What TensorFlow was asked for and did not do, where the weights are identical too."""
-    if setting.group == "precision" and "graph" in setting.asked:
+    """What TensorFlow was told to do and did not, where the weights are identical too."""
+    if setting.group == "precision" and "graph" in setting.switches:
         return "TensorFlow's rewrite changes nothing here: the weights are identical"
     if setting.name == "auto-cluster" and not any(trial.compiled for trial in trials):
         return "XLA found nothing to compile: the weights are identical"

@@ -17,7 +17,7 @@ class Setting:
 
     name: str
     group: str
-    asked: JsonObject = field(default_factory=dict)  # of the switches in the training process
+    switches: JsonObject = field(default_factory=dict)  # of the switches in the training process
     environment: Mapping[str, str] = field(default_factory=dict)
     keep: str = ""  # the line to add
     where: str = ""  # the user's line that it belongs to
@@ -44,17 +44,17 @@ def first_reason(*reasons: tuple[object, str]) -> str:
 
 def combined(name: str, settings: Sequence[Setting]) -> Setting:
     """Several at once; settings of one switch are merged, the later one wins."""
-    asked: JsonObject = {}
+    switches: JsonObject = {}
     environment: dict[str, str] = {}
     for setting in settings:
-        for key, value in setting.asked.items():
+        for key, value in setting.switches.items():
             merges = isinstance(value, dict)
-            asked[key] = {**asked.get(key, {}), **value} if merges else value
+            switches[key] = {**switches.get(key, {}), **value} if merges else value
         environment.update(setting.environment)
     return Setting(
         name,
         "combined",
-        asked,
+        switches,
         environment,
         changes=", ".join(filter(None, (one.changes for one in settings))),
         parts=tuple(setting.name for setting in settings),

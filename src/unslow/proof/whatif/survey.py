@@ -23,11 +23,11 @@ S = TypeVar("S", bound=Switched)
 class Survey:
     """Facts recorded by the switches of a run in which no setting was requested."""
 
-    told: tuple[Switched, ...]
+    switched: tuple[Switched, ...]
     lost: Mapping[str, str]
 
     def of(self, kind: type[S]) -> list[S]:
-        return [fact for fact in self.told if isinstance(fact, kind)]
+        return [fact for fact in self.switched if isinstance(fact, kind)]
 
     @property
     def updates(self) -> list[WeightsUpdated]:
@@ -89,4 +89,4 @@ def place_of(facts: Sequence[Switched]) -> str:
 
 
 def survey_of(trial: Trial) -> Survey:
-    return Survey(trial.told, trial.lost)
+    return Survey(trial.switched, trial.lost)

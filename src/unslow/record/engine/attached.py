@@ -1,7 +1,7 @@
 """Starts and ends a recording in a process that is already running.
 
 `unslow attach` runs `record` inside the process, on a thread of its own: the program is not held
-up. The recording ends when the attaching process asks for it by removing a file of the run folder,
+up. The recording ends when the attaching process requests it by removing a file of the run folder,
 or when that process is gone: nothing needs to be injected a second time.
 """
 
@@ -15,9 +15,7 @@ import time
 from unslow.record.engine.giving_way import GivingWay
 from unslow.record.engine.start import Recording
 
-GOES_ON = (
-    "attached.on"  # a file in the run folder; to remove it asks for the end, on a full disk, too
-)
+GOES_ON = "attached.on"  # a file in the run folder; removing it requests the end
 STATE = "attached.json"  # what happened inside the process, for the attaching side
 STATE_BYTES = 4096  # of that file, which the attaching side makes full of blanks
 _ASK_EVERY = 0.2  # seconds between two checks for that file: what a user waits after Ctrl-C

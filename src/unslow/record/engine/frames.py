@@ -39,7 +39,7 @@ def _library_folders() -> tuple[str, ...]:
 
 
 class UserCode:
-    """Tells the user's files from libraries; remembers the answer per file."""
+    """Distinguishes the user's files from libraries; remembers the answer per file."""
 
     def __init__(self) -> None:
         self._libraries = _library_folders()

@@ -24,7 +24,7 @@ LEAST = Limits(1024, 512, 32)
 
 
 def limits_for(size: int) -> Limits:
-    """The limits of each process of a job of so many."""
+    """The limits of each process of a job of this size."""
     if size <= _TOGETHER:
         return ALONE
     share = (limit * _TOGETHER // size for limit in ALONE)

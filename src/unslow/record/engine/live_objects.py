@@ -16,7 +16,7 @@ from unslow.record.engine.reachable import POLYMORPHIC, Walk, held_by_program
 
 _AT_ONCE = 300  # objects between two rests: two milliseconds
 _MOST_OF_A_KIND = 1000
-# Private names were seen on TensorFlow 2.15 to 2.21; a class that is missing is not looked for.
+# Private names were seen on TensorFlow 2.15 to 2.21; a missing class is skipped.
 _CLASSES = {
     "functions": ((POLYMORPHIC, "Function"),),
     "iterators": (("tensorflow.python.data.ops.iterator_ops", "OwnedIterator"),),
@@ -64,7 +64,7 @@ class Living:
 
 
 def find_living(user: UserCode, rest: Callable[[], None]) -> Living:
-    """Every object of the classes that probes ask for; `rest` is called again and again."""
+    """Every object of the classes that probes request; `rest` is called repeatedly."""
     began = time.perf_counter_ns()
     living = Living()
     wanted = {kind: getattr(living, name) for name in _CLASSES for kind in _kinds(name)}

@@ -23,6 +23,6 @@ def read(*paths: str) -> str:
         buffer = ctypes.create_string_buffer(_MOST)
         size = _SYSTEM.read(file, buffer, _MOST)
         _SYSTEM.close(file)
-        if size >= 0:  # a kernel may be built without what its file tells
+        if size >= 0:  # a kernel may be built without this file's contents
             return buffer.raw[:size].decode("ascii", "replace")
     return ""

@@ -39,7 +39,7 @@ _MOST_ELEMENTS = 200  # of one container: lists of models and functions are shor
 _MOST_FRAMES = 200  # of one thread
 _PLAIN = (str, bytes, int, float, complex, bool, type(None), type, ModuleType, CodeType)
 _NO_PARTS = frozenset({*_PLAIN, BuiltinFunctionType})
-# Objects of these packages hold graphs, or numbers, and none of what is looked for.
+# Objects of these packages hold graphs, or numbers, and none of what is searched for.
 _LEAVES = (
     "tensorflow.python.framework",
     "tensorflow.python.ops",

@@ -63,7 +63,7 @@ class Recorder:
         # the program's. One that let go of an iterator waited 1 s for its threads.
         self.inspecting = 0
         self.collected = 0
-        self.looks: dict[str, int] = {}  # nanoseconds of inspections by probe, in any thread
+        self.inspection_times: dict[str, int] = {}  # nanoseconds by probe, in any thread
         self._lock = threading.Lock()
         self.log = FactLog(self.lost)
         self._tallies = LineTallies(self.stack)
@@ -128,7 +128,7 @@ class Recorder:
 
     def spent(self, name: str, nanoseconds: int) -> None:
         """An inspection by this probe took this long, in any thread."""
-        self.looks[name] = self.looks.get(name, 0) + nanoseconds
+        self.inspection_times[name] = self.inspection_times.get(name, 0) + nanoseconds
 
     def after_fork(self) -> None:
         """In a forked child: nothing of the parent's is written again."""

@@ -71,7 +71,7 @@ class Recording:
         return found
 
     def _made(self, kind: type[Probe]) -> list[Probe]:
-        """A probe; one that cannot be made is lost under its own name, which causes ask for."""
+        """A probe; one that cannot be made is lost under its own name, which causes read."""
         try:
             return [kind(self.recorder, self.steps, self.watcher)]
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
@@ -116,8 +116,8 @@ class Recording:
             how=self._how(),
             probes=recorder.probes,
             peak_rss=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
-            inspections=sum(recorder.looks.values()),
-            looks=recorder.looks,
+            inspections=sum(recorder.inspection_times.values()),
+            looks=recorder.inspection_times,
             rows=self.steps.cost,
             calls=sum(lane.calls for lane in recorder.lanes),
             call_cost=self.watcher.call_cost,
@@ -195,7 +195,7 @@ class Recording:
 
 
 class _Forks:
-    """Tells the recording under way of forks: a hook on them cannot be removed, so there is one."""
+    """Reports forks to the recording: a hook on them cannot be removed, so there is one."""
 
     def __init__(self) -> None:
         self._hooked = False

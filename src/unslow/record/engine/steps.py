@@ -21,12 +21,12 @@ _RUN = int(Phase.RUN)
 # due. A power of two.
 _COST_EVERY = 64
 _COST_AT = 32
-# Inspections are asked for after each of the first rows; later after every 16th part of the rows so
+# Inspections are due after each of the first rows; later after every 16th part of the rows so
 # far, or every half second, whichever comes first.
-_ASKED_EACH_TIME = 64
-_ASKED_EVERY = 500_000_000
+_ROWS_ALL_INSPECTED = 64
+_INSPECTED_EVERY = 500_000_000
 _SETTLED = 256  # rows after which calls may take the fast path
-_UNASKED = 4096  # rows between two settlements of the fast path where no inspections are asked for
+_ROWS_UNINSPECTED = 4096  # between settlements of the fast path where no inspections are due
 _NOTHING = float("nan")
 _REPEATED = 12
 _ALIKE = 8  # rows in succession at one site before more of them are expected
@@ -43,7 +43,7 @@ def _own_cost(began: int, worked: int, inspections: int) -> int:
 
 
 class Steps:
-    """Closes the rows, counts the steps, and asks for inspections."""
+    """Closes the rows, counts the steps, and triggers inspections."""
 
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
@@ -52,7 +52,7 @@ class Steps:
         self.cost = 0  # nanoseconds that rows took, as far as they were timed
         self.fast_path: FastPath | None = None
         self.led = 0  # steps so far: updates at the leader
-        self.inspects = True  # whether inspections are asked for
+        self.inspects = True  # whether inspections are triggered
         self._updating: WeakTable[bool] = WeakTable()  # graphs and functions that write weights
         self._sites = Sites(recorder)
         self._rows = Rows(recorder)
@@ -241,14 +241,14 @@ class Steps:
     def _ask(self, lane: Lane, total: int) -> None:
         """Inspections are due at powers of two or after a time: not after every row."""
         if not self.inspects:
-            self._ask_at = total + _UNASKED
+            self._ask_at = total + _ROWS_UNINSPECTED
             return
         now = clock()
         rows, took = max(1, total - self._asked_rows), max(1, now - self._asked_time)
         self._asked_rows, self._asked_time = total, now
         self._ask_at = total + 1
-        if total >= _ASKED_EACH_TIME:
-            apart = max(1, min(total >> 4, _ASKED_EVERY * rows // took))
+        if total >= _ROWS_ALL_INSPECTED:
+            apart = max(1, min(total >> 4, _INSPECTED_EVERY * rows // took))
             self._ask_at = min(total + apart, 1 << total.bit_length())
         self.recorder.signals.step.send(lane, total)
 

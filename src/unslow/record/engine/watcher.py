@@ -48,7 +48,7 @@ class Watcher:
         self.main = threading.main_thread().ident or 0
         self.call_cost = 0  # nanoseconds of one wrapped call, measured here
         self.samples = 0
-        self.rss = 0  # bytes, when last asked
+        self.rss = 0  # bytes, when last read
         self.stopping = False
         self.is_lowest = False  # the verdict is known: only steps and counters are recorded
         self._stop = _Stop()
@@ -147,7 +147,7 @@ class Watcher:
             self.steps.flush()
 
     def _lowest_if_asked(self, now: int) -> None:
-        """Go on at the lowest rate once a file in the run folder asks for it."""
+        """Go on at the lowest rate once a file in the run folder requests it."""
         asked = os.path.exists(os.path.join(self.recorder.folder, LOWEST_RATE))
         if self.is_lowest or not asked:
             return
@@ -219,7 +219,7 @@ class Watcher:
         for reader in self._readers:
             try:
                 values.update(reader())
-            except (OSError, ValueError, LookupError):  # the system does not tell
+            except (OSError, ValueError, LookupError):  # the system does not have them
                 continue
         self.recorder.emit(Tick(**values), now)
         if not self.is_lowest:

@@ -67,16 +67,16 @@ def _place(place: Place) -> str:
 def graphs_of(run: Run) -> list[Row]:
     """Session graphs that were seen to grow: nodes over time, and the lines that add them."""
     graphs: dict[tuple[int, int], list[GraphGrew]] = defaultdict(list)
-    for look in run.facts(GraphGrew):
-        graphs[look.process, look.graph].append(look)
-    grown = [looks for looks in graphs.values() if len({look.nodes for look in looks}) > 1]
-    grown.sort(key=lambda looks: -looks[-1].nodes)
+    for reading in run.facts(GraphGrew):
+        graphs[reading.process, reading.graph].append(reading)
+    grown = [each for each in graphs.values() if len({reading.nodes for reading in each}) > 1]
+    grown.sort(key=lambda readings: -readings[-1].nodes)
     return [
         {
-            "x": [round(look.time, 4) for look in looks],
-            "nodes": [look.nodes for look in looks],
+            "x": [round(reading.time, 4) for reading in readings],
+            "nodes": [reading.nodes for reading in readings],
         }
-        for looks in grown[:4]
+        for readings in grown[:4]
     ]
 
 

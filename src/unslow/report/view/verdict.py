@@ -112,15 +112,15 @@ def _together(diagnosis: Diagnosis, lead: FindingRow, alone: float | None) -> st
 def _cost(run: Run, finding: FindingRow) -> str:
     whole, what = (run.trained, "training") if finding["of_training"] else (run.seconds, "the run")
     forecast = finding["forecast"]
-    told = forecast["text"] if forecast else ""
+    outlook = forecast["text"] if forecast else ""
     if finding["seconds"] <= 0 and finding["grows"]:
-        return words.ended(words.capitalized(told or "it costs little yet, but it grows"))
+        return words.ended(words.capitalized(outlook or "it costs little yet, but it grows"))
     if finding["seconds"] <= 0:
         freed = words.size(finding["frees_bytes"])
         return f"It costs {freed} of memory." if finding["frees_bytes"] else ""
     growing = ", and it grows" if finding["grows"] else ""
-    if growing and told:
-        growing = f"{growing}: {told}"
+    if growing and outlook:
+        growing = f"{growing}: {outlook}"
     cost = f"{words.seconds(finding['seconds'])} of {words.seconds(whole)}"
     return words.ended(f"It takes {cost} of {what} ({words.share(finding['share'])}){growing}")
 
@@ -132,12 +132,12 @@ def _others(others: list[FindingRow], together: str) -> str:
     seconds = sum(finding["seconds"] for finding in others)
     frees = sum(finding["frees_bytes"] for finding in others)
     forecasts = [finding["forecast"] for finding in others if finding["grows"]]
-    told = [forecast["text"] for forecast in forecasts if forecast and forecast["text"]]
+    texts = [forecast["text"] for forecast in forecasts if forecast and forecast["text"]]
     costs = [words.seconds(seconds)] if seconds > 0 else []
     costs += [f"{words.size(frees)} of memory"] if frees > 0 else []
     count = words.count(len(others), "more finding")
     cost = f" ({' and '.join(costs)})" if costs else ""
-    later = f": {told[0]}" if told else ""
+    later = f": {texts[0]}" if texts else ""
     below = words.ended(f"{count} below{cost}{later}")
     return f"{below} Training could be {together} with all of them fixed." if together else below
 
