@@ -161,25 +161,22 @@ def _steps(recording: Recording, process: _Process, events: int) -> StepWindows:
     return windows
 
 
-def test_a_window_of_steps_closes_early_where_they_have_many_events(
-    recording: Recording, process: _Process, session: type[_Session]
+@pytest.mark.parametrize(
+    ("events", "steps", "exported"),
+    [
+        pytest.param(3_000, 10, 1, id="a window of usual steps has all of them"),
+        pytest.param(30_000, 2, 1, id="steps with many events: it closes early"),
+        pytest.param(1_000_000, 1, 0, id="a step with a long loop is not read"),
+    ],
+)
+def test_a_window_closes_before_its_steps_have_too_many_events(
+    recording: Recording,
+    process: _Process,
+    session: type[_Session],
+    events: int,
+    steps: int,
+    exported: int,
 ) -> None:
-    _steps(recording, process, 30_000)
-    assert session.exported == 1
-    assert '"steps": 2' in "\n".join(recording.recorder.log.pending)
-
-
-def test_a_step_with_a_long_loop_is_not_read(
-    recording: Recording, process: _Process, session: type[_Session]
-) -> None:
-    _steps(recording, process, 1_000_000)
-    assert session.exported == 0
-    assert '"steps": 1' in "\n".join(recording.recorder.log.pending)
-
-
-def test_a_window_of_usual_steps_has_all_of_them(
-    recording: Recording, process: _Process, session: type[_Session]
-) -> None:
-    _steps(recording, process, 3_000)
-    assert session.exported == 1
-    assert '"steps": 10' in "\n".join(recording.recorder.log.pending)
+    _steps(recording, process, events)
+    assert session.exported == exported
+    assert f'"steps": {steps}' in "\n".join(recording.recorder.log.pending)

@@ -176,12 +176,23 @@ def _reached(size: float) -> Placed:
     return at(30, MemoryHigh(bytes=size, rss=size, stack=(Place("train.py", 12, "<module>"),)))
 
 
+_FEW_WAITS = {Phase.INPUT: 0.05, Phase.RUN: 0.9}
+
+
+def _buffer(says: str, shuffle: Made) -> Sketch:
+    facts = pipeline_facts(_READER, shuffle, _BATCH, wait=1e-4)
+    return Sketch(says, phases=_FEW_WAITS, facts=facts)
+
+
+def _after_decoding(says: str, encoded: float) -> Sketch:
+    """A buffer of decoded elements, which take up this many bytes before."""
+    reader = Made("TFRecord", 1e-4, line=4, elements=32, bytes=encoded)
+    facts = [*pipeline_facts(reader, *_DECODED, wait=1e-4), _reached(1.4e9)]
+    return Sketch(says, phases=_FEW_WAITS, facts=facts, ticks=_HIGH)
+
+
 BigShuffle.FIRES = (
-    Sketch(
-        "a buffer of 4.8 GB on a machine with 16 GB",
-        phases={Phase.INPUT: 0.05, Phase.RUN: 0.9},
-        facts=pipeline_facts(_READER, _shuffle(48_000, 48_000), _BATCH, wait=1e-4),
-    ),
+    _buffer("a buffer of 4.8 GB on a machine with 16 GB", _shuffle(48_000, 48_000)),
     Sketch(
         "filling the buffer takes a third of a short run",
         seconds=[0.5] + [0.01] * 99,
@@ -200,38 +211,10 @@ BigShuffle.FIRES = (
             passes=4,
         ),
     ),
-    Sketch(
-        "decoded elements in the buffer are a third of the peak",
-        phases={Phase.INPUT: 0.05, Phase.RUN: 0.9},
-        facts=[
-            *pipeline_facts(
-                Made("TFRecord", 1e-4, line=4, elements=32, bytes=25_000), *_DECODED, wait=1e-4
-            ),
-            _reached(1.4e9),
-        ],
-        ticks=_HIGH,
-    ),
+    _after_decoding("decoded elements in the buffer are a third of the peak", 25_000),
 )
 BigShuffle.QUIET = (
-    Sketch(
-        "elements are as large in front of the map",
-        phases={Phase.INPUT: 0.05, Phase.RUN: 0.9},
-        facts=[
-            *pipeline_facts(
-                Made("TFRecord", 1e-4, line=4, elements=32, bytes=90_000), *_DECODED, wait=1e-4
-            ),
-            _reached(1.4e9),
-        ],
-        ticks=_HIGH,
-    ),
-    Sketch(
-        "a buffer of fifty batches",
-        phases={Phase.INPUT: 0.05, Phase.RUN: 0.9},
-        facts=pipeline_facts(_READER, _shuffle(1600, 1600), _BATCH, wait=1e-4),
-    ),
-    Sketch(
-        "a large number that the data does not fill",
-        phases={Phase.INPUT: 0.05, Phase.RUN: 0.9},
-        facts=pipeline_facts(_READER, _shuffle(1_000_000, 1600, length=1600), _BATCH, wait=1e-4),
-    ),
+    _after_decoding("elements are as large in front of the map", 90_000),
+    _buffer("a buffer of fifty batches", _shuffle(1600, 1600)),
+    _buffer("a large number that the data does not fill", _shuffle(1_000_000, 1600, length=1600)),
 )
