@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from unslow.facts.schema import Place
-from unslow.record.probes.sessions import step_inspection
+from unslow.record.probes.sessions import feeds
 from unslow.record.probes.sessions.node_times import QueueWait, queue_wait
 from unslow.record.probes.sessions.session_graph import SessionGraph, key_of
+from unslow.record.probes.sessions.session_run import Ran
 from unslow.record.probes.sessions.sessions import Sessions
-from unslow.record.probes.sessions.step_inspection import Ran, Window
+from unslow.record.probes.sessions.step_inspection import Window
 
 SHAPES = {"w": "(3,)", "target": "(3,)", "rate": "()"}
 DRIVE = Place("train.py", 1, "drive")
@@ -194,28 +195,28 @@ NUMBER = _Placeholder()
 def test_what_several_runs_are_fed_is_measured_once() -> None:
     _Row.converted, batch = 0, _Row(1, 2)
     measured: dict[int, Any] = {}
-    first = list(step_inspection._feeds(Ran(None, None, {NUMBER: batch}), measured))
+    first = list(feeds.measured_feeds(Ran(None, None, {NUMBER: batch}), measured))
     converted = _Row.converted
     assert converted > 0
-    assert list(step_inspection._feeds(Ran(None, None, {NUMBER: batch}), measured)) == first
+    assert list(feeds.measured_feeds(Ran(None, None, {NUMBER: batch}), measured)) == first
     assert _Row.converted == converted
 
 
 def test_a_long_conversion_is_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     ticks = itertools.count(0, 10_000_000)
-    monkeypatch.setattr(step_inspection, "clock", lambda: next(ticks))
+    monkeypatch.setattr(feeds, "clock", lambda: next(ticks))
     _Row.converted = 0
-    took, array = step_inspection._least(np.asarray, _Row(1, 2))
+    took, array = feeds._least(np.asarray, _Row(1, 2))
     assert (took, _Row.converted, array.size) == (10_000_000, 1, 2)
 
 
 def test_batches_that_differ_in_their_first_row_are_not_converted() -> None:
     _Row.converted = 0
     one, other = [_Row(1), _Row(2), _Row(3)], [_Row(0), _Row(2), _Row(3)]
-    assert not step_inspection._equal(one, other)
+    assert not feeds._equal(one, other)
     assert _Row.converted == 2
-    assert step_inspection._equal([[1], [2]], [[1], [2]])
-    assert not step_inspection._equal([[1], [2]], [[1], [3]])
-    assert not step_inspection._equal([[1]], [[1], [3]])
-    assert step_inspection._equal(np.array(3), np.array(3))
-    assert not step_inspection._equal(np.zeros(3), np.ones(3))
+    assert feeds._equal([[1], [2]], [[1], [2]])
+    assert not feeds._equal([[1], [2]], [[1], [3]])
+    assert not feeds._equal([[1]], [[1], [3]])
+    assert feeds._equal(np.array(3), np.array(3))
+    assert not feeds._equal(np.zeros(3), np.ones(3))

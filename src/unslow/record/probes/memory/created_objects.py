@@ -5,52 +5,21 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Callable
-from types import FrameType, ModuleType
+from types import ModuleType
 from typing import NamedTuple
 
-from unslow.facts.memory import Built, Compile, Made, Model
+from unslow.facts.memory import Compile, Model
 from unslow.facts.phase import Phase
 from unslow.facts.schema import Stack
 from unslow.record.engine.foreign import Foreign, Function
-from unslow.record.engine.frames import local_names
 from unslow.record.engine.keras_classes import base_trainer
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane, clock
+from unslow.record.probes.memory.bursts import Bursts
+from unslow.record.probes.memory.made_lines import MadeLines
 
 _BUILD = int(Phase.BUILD)
-_MOST_PLACES = 1000
 _MOST_SHAPES = 400
-_BURST = 50_000_000  # things made within so many nanoseconds of each other are written as one
-
-
-class _Total:
-    """What is made at one of the user's lines."""
-
-    __slots__ = ("alive", "amount", "count", "first", "stack", "took", "what", "written")
-
-    def __init__(self, what: str, stack: Stack, first: int) -> None:
-        self.what = what
-        self.stack = stack
-        self.first = first  # steps before the first one was made
-        self.count = self.took = self.alive = self.written = 0
-        self.amount = 0.0
-
-
-class _Burst:
-    """Things made in one go."""
-
-    __slots__ = ("bytes", "count", "took", "tracing", "until", "what")
-
-    def __init__(self, what: str, tracing: bool, until: int) -> None:
-        self.what = what
-        self.tracing = tracing
-        self.until = until  # when the last one was made
-        self.count = self.took = 0
-        self.bytes = 0.0
-
-    def takes(self, what: str, tracing: bool, now: int) -> bool:
-        """Whether what is made now belongs to it."""
-        return (self.what, self.tracing) == (what, tracing) and now - self.until <= _BURST
 
 
 class _NewModel(NamedTuple):
@@ -68,15 +37,13 @@ class Objects(Probe):
 
     def __init__(self, *parts: Foreign) -> None:
         super().__init__(*parts)
-        self._places: dict[tuple[Foreign, ...], _Total] = {}
-        self._kept: list[Foreign] = []  # code objects: an id must not be used again
-        self._refs: dict[int, Foreign] = {}  # weak references live as long as what they watch
+        self._lines = MadeLines(self.recorder, self.steps)
+        self._bursts = Bursts(self.recorder, self.steps)
         self._new: list[_NewModel] = []
         self._numbers: dict[int, int] = {}  # id of a model → its number
         self._models = 0
-        self._burst: _Burst | None = None
         self._slots = 0
-        self.recorder.signals.tick.subscribe(self.name, self._write)
+        self.recorder.signals.tick.subscribe(self.name, self._ticked)
         self.recorder.signals.step.subscribe(self.name, self._stepped)
 
     def doors(self) -> dict[str, Callable[[ModuleType], None]]:
@@ -142,7 +109,7 @@ class Objects(Probe):
             finally:
                 # It is called before every op, and initializes once.
                 probe.unwrap(type(self), "ensure_initialized")
-                probe._part("device", clock() - began, 0.0)
+                probe._bursts.add("device", clock() - began, 0.0)
 
         return ensure_initialized
 
@@ -173,8 +140,8 @@ class Objects(Probe):
     def _variable_made(self, variable: object, took: int) -> None:
         try:
             size = _bytes(variable)
-            self._part("slots" if self._slots else "variables", took, size)
-            self._note("variable", variable, took, size, sys._getframe(1).f_back)
+            self._bursts.add("slots" if self._slots else "variables", took, size)
+            self._lines.add("variable", variable, took, size, sys._getframe(1).f_back)
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
 
@@ -192,7 +159,7 @@ class Objects(Probe):
         try:
             if self.recorder.local.lane.busy:
                 return
-            made = self._note(what, thing, took, 0.0, sys._getframe(1).f_back)
+            made = self._lines.add(what, thing, took, 0.0, sys._getframe(1).f_back)
             if what == "model" and made is not None:
                 self._models += 1
                 if len(self._numbers) > 5000:
@@ -204,33 +171,6 @@ class Objects(Probe):
                     self._new.append(model)
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
-
-    def _note(
-        self, what: str, thing: object, took: int, size: float, frame: FrameType | None
-    ) -> _Total | None:
-        frames = (found for _, found in self.recorder.user.frames(frame))
-        held = next((found for found in frames if not _makes_itself(found, thing)), None)
-        if held is None:
-            return None
-        key = (what, id(held.f_code), held.f_lasti)
-        made = self._places.get(key)
-        if made is None:
-            if len(self._places) >= _MOST_PLACES:
-                return None
-            self._kept.append(held.f_code)
-            made = self._places[key] = _Total(what, self.recorder.stack(held), self.steps.total)
-        made.count += 1
-        made.took += took
-        made.amount += size
-        if self.steps.total:  # before the first step nothing has been made again yet
-            made.alive += 1
-            ref = weakref.ref(thing, lambda gone: self._gone(gone, made))
-            self._refs[id(ref)] = ref
-        return made
-
-    def _gone(self, ref: object, made: _Total) -> None:
-        self._refs.pop(id(ref), None)
-        made.alive -= 1
 
     def _compile(self, original: Function) -> Function:
         probe = self
@@ -245,7 +185,7 @@ class Objects(Probe):
 
     def _compiled(self, model: Foreign, took: int) -> None:
         try:
-            made = self._note("compile", model, took, 0.0, sys._getframe(1).f_back)
+            made = self._lines.add("compile", model, took, 0.0, sys._getframe(1).f_back)
             if made is not None:
                 fact = Compile(
                     key=str(made.stack[:1]),
@@ -272,36 +212,12 @@ class Objects(Probe):
 
         return make
 
-    def _part(self, what: str, took: int, size: float) -> None:
-        """Add up what is made in one go, for the table of the first step."""
-        now, tracing = clock(), bool(self.recorder.local.lane.tracing)
-        burst = self._burst
-        if burst is None or not burst.takes(what, tracing, now):
-            self._flush_burst()
-            burst = self._burst = _Burst(what, tracing, now)
-        burst.count += 1
-        burst.took += took
-        burst.bytes += size
-        burst.until = now
-
-    def _flush_burst(self) -> None:
-        burst, self._burst = self._burst, None
-        if burst is not None and self.recorder.wants(Built, burst.what):
-            fact = Built(
-                key=burst.what,
-                took=burst.took,
-                what=burst.what,
-                count=burst.count,
-                bytes=burst.bytes,
-                tracing=burst.tracing,
-                ago=clock() - burst.until,
-                step=self.steps.total,
-            )
-            self.recorder.emit(fact)
+    def _ticked(self) -> None:
+        self._lines.write(is_last=self.watcher.stopping)
 
     def _stepped(self, lane: Lane, total: int) -> None:
         """After a step: what models that were made before it look like."""
-        self._flush_burst()
+        self._bursts.flush()
         if not self._new:
             return
         began = clock()
@@ -322,32 +238,6 @@ class Objects(Probe):
             )
             self.recorder.emit(fact)
         self.recorder.keep_out(lane, clock() - began, self.name)
-
-    def _write(self) -> None:
-        """Running totals of each line, where they have changed by a tenth."""
-        for made in list(self._places.values()):
-            is_last = made.count != made.written and self.watcher.stopping
-            if is_last or made.count >= made.written * 1.1 + 1:
-                made.written = made.count
-                fact = Made(
-                    what=made.what,
-                    count=made.count,
-                    took=made.took,
-                    amount=made.amount,
-                    alive=made.alive,
-                    first=made.first,
-                    steps=self.steps.total,
-                    stack=made.stack,
-                )
-                self.recorder.emit(fact)
-
-
-def _makes_itself(frame: FrameType, thing: object) -> bool:
-    """Whether a frame is the thing's own `__init__`: who calls it makes the thing."""
-    code = frame.f_code
-    if code.co_name != "__init__" or not code.co_argcount:
-        return False
-    return dict(local_names(frame)).get(code.co_varnames[0]) is thing
 
 
 def _bytes(variable: object) -> float:

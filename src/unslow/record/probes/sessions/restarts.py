@@ -12,7 +12,7 @@ from unslow.record.engine.recorder import Lane, Recorder
 from unslow.record.engine.steps import Steps
 from unslow.record.engine.weak_table import WeakTable
 from unslow.record.probes.sessions.session_graph import SessionGraph
-from unslow.record.probes.sessions.step_inspection import Ran
+from unslow.record.probes.sessions.session_run import Ran
 
 _MOST_FETCHES = 200  # of one session whose first run is recorded
 

@@ -19,7 +19,8 @@ from unslow.record.engine.weak_table import WeakTable
 from unslow.record.probes.sessions.node_times import lasted
 from unslow.record.probes.sessions.restarts import Restarts
 from unslow.record.probes.sessions.session_graph import SessionGraph, key_of
-from unslow.record.probes.sessions.step_inspection import Ran, Window
+from unslow.record.probes.sessions.session_run import Ran
+from unslow.record.probes.sessions.step_inspection import Window
 
 _RUN = int(Phase.RUN)
 
