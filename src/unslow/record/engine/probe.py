@@ -24,6 +24,25 @@ _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _MISSING = object()
 
 
+class Fence:
+    """Keeps a failure of a probe from the program: the probe is reported as lost.
+
+    Calls that a step makes have a `try` of their own, which costs nothing.
+    """
+
+    def __init__(self, recorder: Recorder, name: str) -> None:
+        self._recorder, self._name = recorder, name
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, problem: BaseException | None, trace: object) -> bool:
+        if not isinstance(problem, Exception):
+            return False
+        self._recorder.lost(self._name, f"{type(problem).__name__}: {problem}")
+        return True
+
+
 class Probe:
     """Sees one thing. `doors` maps a module's name to the method that wraps it after its import."""
 
@@ -31,6 +50,7 @@ class Probe:
 
     def __init__(self, recorder: Recorder, steps: Steps, watcher: Watcher) -> None:
         self.recorder = recorder
+        self.fence = Fence(recorder, self.name)
         self.steps = steps
         self.watcher = watcher
         self._restore: list[tuple[Foreign, str, Foreign, Foreign]] = []

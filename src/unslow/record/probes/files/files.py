@@ -204,12 +204,10 @@ class Files(Probe):
 
     def _record(self, lane: Lane, saved: _Saved, frame: FrameType | None) -> None:
         began = clock()
-        try:
+        with self.fence:
             path = "" if saved.call in _SKIPPING else saved.path
             if path or self._inner:  # else it was not yet time to save
                 self._record_save(saved._replace(path=path or self._inner), frame)
-        except Exception as problem:  # noqa: BLE001 - the fence of a probe
-            self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
         self.recorder.keep_out(lane, clock() - began, self.name)
 
     def _record_save(self, saved: _Saved, frame: FrameType | None) -> None:

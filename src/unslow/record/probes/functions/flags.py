@@ -85,7 +85,7 @@ class Flags(Probe):
         return frame is None
 
     def _note(self, way: str, value: object, frame: FrameType | None, model: int) -> None:
-        try:
+        with self.fence:
             # An attribute that compile() itself sets is reported by the call of compile().
             if way == "run_eagerly" and self._compiles(frame):
                 return
@@ -100,5 +100,3 @@ class Flags(Probe):
                     step=self.steps.total,
                 )
             )
-        except Exception as problem:  # noqa: BLE001 - the fence of a probe
-            self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")

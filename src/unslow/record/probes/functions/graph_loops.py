@@ -76,12 +76,10 @@ class Loops(Probe):
         ) -> Foreign:
             result = original(loop_vars, cond_graph, body_graph, *args, **kwargs)
             began = clock()
-            try:
+            with probe.fence:
                 # The loop that computes gradients belongs to the one it was made for.
                 if "Grad" not in type(body_graph).__name__:
                     probe._note(body_graph, sys._getframe().f_back)
-            except Exception as problem:  # noqa: BLE001 - the fence of a probe
-                probe.recorder.lost(probe.name, f"{type(problem).__name__}: {problem}")
             probe.recorder.keep_out(probe.recorder.local.lane, clock() - began, probe.name)
             return result
 

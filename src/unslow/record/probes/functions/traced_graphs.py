@@ -64,25 +64,21 @@ class Traced(Probe):
     def _inspect(self, concrete: Foreign, options: Foreign, took: int) -> None:
         began = clock()
         lane = self.recorder.local.lane
-        try:
+        with self.fence:
             operations = concrete.graph.get_operations()
             traced = _Traced(str(options.name), code_place(options.python_function), took)
             if len(operations) >= _LARGE:
                 self._repeated(operations, traced)
             self._constants(operations, traced)
-        except Exception as problem:  # noqa: BLE001 - the fence of a probe
-            self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
         self.recorder.keep_out(lane, clock() - began, self.name)
 
     def _session_graph(self, lane: Lane, graph: Foreign) -> None:
         """A graph that a session trains is not traced, but Python loops unroll in it as well."""
         began = clock()
-        try:
+        with self.fence:
             operations = graph.get_operations()
             if _LARGE <= len(operations) <= _MOST_OPS:
                 self._repeated(operations, None)
-        except Exception as problem:  # noqa: BLE001 - the fence of a probe
-            self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
         self.recorder.keep_out(lane, clock() - began, self.name)
 
     def _repeated(self, operations: Sequence[Foreign], traced: _Traced | None) -> None:

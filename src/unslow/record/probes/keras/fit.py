@@ -88,7 +88,7 @@ class Keras(Probe):
         return fit
 
     def _join(self, lane: Lane) -> None:
-        try:
+        with self.fence:
             frame = _running_fit(sys._getframe())
             if frame is not None:
                 names = dict(local_names(frame))
@@ -97,8 +97,6 @@ class Keras(Probe):
                 lane.fit = self._record_fit(model, _Arguments((), given), frame.f_back)
                 lane.fit["joined"] = True
                 lane.group = _group(model)
-        except Exception as problem:  # noqa: BLE001 - the fence of a probe
-            self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
 
     def _begin(self, model: object, given: _Arguments) -> dict[str, Foreign]:
         """Which call of fit this is, by the user's line."""

@@ -96,10 +96,8 @@ class Settings(Probe):
             return
         self._recorded = True
         began = clock()
-        try:
+        with self.fence:
             self._record_settings()
-        except Exception as problem:  # noqa: BLE001 - the fence of a probe
-            self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
         self.recorder.keep_out(lane, clock() - began, self.name)
 
     def _record_settings(self) -> None:

@@ -138,12 +138,10 @@ class Objects(Probe):
         return __init__
 
     def _variable_made(self, variable: object, took: int) -> None:
-        try:
+        with self.fence:
             size = _bytes(variable)
             self._bursts.add("slots" if self._slots else "variables", took, size)
             self._lines.add("variable", variable, took, size, sys._getframe(1).f_back)
-        except Exception as problem:  # noqa: BLE001 - the fence of a probe
-            self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
 
     def _init(self, original: Function, what: str) -> Function:
         probe = self
@@ -156,7 +154,7 @@ class Objects(Probe):
         return __init__
 
     def _made(self, what: str, thing: Foreign, took: int) -> None:
-        try:
+        with self.fence:
             if self.recorder.local.lane.busy:
                 return
             made = self._lines.add(what, thing, took, 0.0, sys._getframe(1).f_back)
@@ -169,8 +167,6 @@ class Objects(Probe):
                     name, stack = type(thing).__name__, made.stack
                     model = _NewModel(weakref.ref(thing), self._models, name, stack, clock())
                     self._new.append(model)
-        except Exception as problem:  # noqa: BLE001 - the fence of a probe
-            self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
 
     def _compile(self, original: Function) -> Function:
         probe = self
@@ -184,7 +180,7 @@ class Objects(Probe):
         return compile
 
     def _compiled(self, model: Foreign, took: int) -> None:
-        try:
+        with self.fence:
             made = self._lines.add("compile", model, took, 0.0, sys._getframe(1).f_back)
             if made is not None:
                 fact = Compile(
@@ -197,8 +193,6 @@ class Objects(Probe):
                     weights=_number_of_weights(model),
                 )
                 self.recorder.emit(fact)
-        except Exception as problem:  # noqa: BLE001 - the fence of a probe
-            self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
 
     def _slot(self, original: Function) -> Function:
         probe = self

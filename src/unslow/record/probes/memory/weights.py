@@ -188,10 +188,8 @@ class WeightsProbe(Probe):
         if optimizer is not None:
             self._noted.put(optimizer, True)
             self._unused.discard(id(optimizer))
-        try:
+        with self.fence:
             self._note(optimizer, pairs())
-        except Exception as problem:  # noqa: BLE001 - the fence of a probe
-            self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
         self.recorder.keep_out(lane, clock() - began, self.name)
 
     def _note(self, optimizer: object, pairs: Iterable[Foreign]) -> None:

@@ -96,7 +96,7 @@ class Profilers(Probe):
         return make
 
     def _switched(self, what: str, on: bool, frame: FrameType | None, took: int) -> None:
-        try:
+        with self.fence:
             if self._on.get(what, False) == on:
                 return
             self._on[what] = on
@@ -104,8 +104,6 @@ class Profilers(Probe):
             self.recorder.emit(
                 ProfilerSwitch(key=what, took=took, what=what, on=on, step=step, stack=stack)
             )
-        except Exception as problem:  # noqa: BLE001 - the fence of a probe
-            self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
 
     def _stepped(self, lane: Lane, total: int) -> None:
         """Python's profilers and tracers are checked for: no call of ours sees them start."""
