@@ -12,7 +12,7 @@ class Next(Tally, probe="input"):
 
 
 class BuiltStage(Record):
-    """A transformation of a dataset as the program asked for it."""
+    """A transformation of a dataset as the program requested it."""
 
     kind: str  # the class of the dataset: "Map", "ParallelMap", "Batch"
     stack: Stack = ()

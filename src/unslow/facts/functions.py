@@ -91,7 +91,7 @@ class UnusualCall(Thinned, probe="calls", kind="call"):
     trace: str = ""  # file of a profiler window, in the run folder
     # What the window saw; filled in when the recording is read. Where it held too many events to be
     # read: `prepare` is the time that the calling thread ran or waited for a processor, and `data`
-    # is not told apart from `run`.
+    # is not distinguished from `run`.
     call: Duration = 0.0
     prepare: Duration = 0.0
     compile: Duration = 0.0

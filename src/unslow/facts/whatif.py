@@ -22,7 +22,7 @@ class SwitchFailed(Switched, probe="whatif"):
 
 
 class RuntimeStarted(Switched, probe="whatif"):
-    """TensorFlow was imported, with the environment that the setting asks for."""
+    """TensorFlow was imported, with the environment of the setting."""
 
     environment: Mapping[str, str | None] = {}
 
@@ -39,7 +39,7 @@ class FitStarted(Switched, probe="whatif"):
     arrays: bool = False  # its data are arrays: `batch_size` decides
     dataset: bool = False  # its data are a dataset
     size: int = 0  # examples in a batch; 0 where the data are no arrays
-    was: int = 0  # the same as the script asks for it
+    was: int = 0  # the same as the script sets it
     epoch: int = 0  # steps in an epoch, 0 if unknown
     jit: bool = False
     together: int = 1  # steps_per_execution
@@ -60,7 +60,7 @@ class ThreadsSet(Switched, probe="whatif"):
 
 
 class DeterminismAsked(Switched, probe="whatif"):
-    """The script asks for deterministic ops."""
+    """The script enables deterministic ops."""
 
 
 class SessionMade(Switched, probe="whatif"):
@@ -91,7 +91,7 @@ class DatasetBatched(Switched, probe="whatif"):
     """A dataset was batched."""
 
     size: int = 0
-    was: int = 0  # as the script asks for it
+    was: int = 0  # as the script sets it
     place: str = ""
 
 

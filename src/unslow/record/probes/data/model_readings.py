@@ -44,7 +44,7 @@ class Watched:
 
     def _is_worth_writing(self, nodes: int) -> bool:
         if not self.elements:
-            # Buffers fill before the first element: sources may be used up by then.
+            # Buffers fill before the first element: sources may be exhausted before it.
             return self.readings < _READINGS_WHILE_FILLING and nodes > 1
         new = self.elements - self.written
         return new > 0 and (self.readings < _ALL_READINGS or new * 10 > self.elements)

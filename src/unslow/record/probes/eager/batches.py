@@ -30,7 +30,7 @@ class Batches(Probe):
         self._last: tuple[Foreign, ...] = ()  # the shapes of the last call
         self._alike = 0  # calls in a row with them
         self._needed = _ALIKE
-        self._rests_until = 0  # the step at which the next are looked at
+        self._rests_until = 0  # the step at which the next are inspected
         self.recorder.signals.trace_begins.subscribe(self.name, self._wake)
         self._lane: Lane | None = None  # whose batches are taken to be as they were
         self.recorder.signals.step.subscribe(self.name, self._look)

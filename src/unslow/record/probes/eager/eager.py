@@ -197,7 +197,7 @@ class Eager(Probe):
     def _updating(
         self, lane: Lane, kind: str, owner: object, run: Callable[[], object], depth: int
     ) -> object:
-        """Runs an update, `depth` frames below the line that asked for it.
+        """Runs an update, `depth` frames below the line that makes it.
 
         If it ran eagerly, the step ends here.
         """

@@ -1,4 +1,4 @@
-"""Times every eager op of one step, and which of the user's lines ask for them."""
+"""Times every eager op of one step, and which of the user's lines run them."""
 
 from __future__ import annotations
 
@@ -142,13 +142,12 @@ class OpWindow:
         )
 
     def _kernels(self) -> tuple[int, int]:
-        """What asking for an op costs at least, and what the ops of this step compute beyond being
-        asked for.
+        """What dispatching an op costs at least, and what the ops of this step compute beyond that.
 
         A loaded machine makes any op long now and then. A small op therefore counts with its
         quickest run in the last windows, a large one with its median: it would be slowed as much in
-        a graph. The quickest tenth shows what asking costs; some types cost up to three times that,
-        and what is above computes.
+        a graph. The quickest tenth shows what dispatch costs; some types cost up to three times as
+        much, and what is above computes.
         """
         quickest: dict[str, list[tuple[int, int]]] = {}
         for name, ops in self._ops.items():

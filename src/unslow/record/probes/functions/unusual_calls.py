@@ -229,7 +229,7 @@ class Calls(Probe):
 
 
 def _is_for_xla(tracing: tuple[Foreign, ...]) -> bool:
-    """Whether a function that is traced asks for XLA; the last argument holds its options.
+    """Whether a function that is traced requests XLA; the last argument holds its options.
 
     Seen on 2.15 to 2.21. Without it such a call may be taken for one that only runs long.
     """

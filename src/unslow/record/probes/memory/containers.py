@@ -297,7 +297,7 @@ def _bytes(value: Foreign, seen: set[int], depth: int = 0) -> float:
     if is_tensor(value):
         return _tensor_bytes(value)
     array = array_of(value)
-    if array is not None:  # of a view: what it keeps is all of the array that it looks at
+    if array is not None:  # of a view: it keeps all of the array behind it
         is_view = array_of(array[3]) is not None  # of TensorFlow's buffer, no array is behind it
         return 100 + (_bytes(array[3], seen, depth + 1) if is_view else float(array[0]))
     if depth >= 3:

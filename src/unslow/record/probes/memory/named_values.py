@@ -43,7 +43,7 @@ class NamedValues:
         self._recorder = recorder
         self._filled: dict[type, frozenset[str]] = {}  # attributes that the user's code names
         self._modules: list[str] = []
-        self._known = (0, 0)  # modules, and files told apart, when the user's were last searched
+        self._known = (0, 0)  # modules, and known files, when the user's were last searched
 
     def of(self, frame: FrameType | None) -> Iterator[Named]:
         seen: dict[str, dict[str, Foreign]] = {}

@@ -25,7 +25,7 @@ _MOST_OPS = 20_000  # of a graph: to inspect more takes too long
 _MOST_GRAPHS = 8  # of functions that were traced before the recording
 _EARLY = 8  # steps after which optimizers that were made before the recording are noted
 _MOST_TABLES = 20
-_TAPES = 4  # eager tapes that are looked at; those of compiled functions all are, once per trace
+_TAPES = 4  # eager tapes that are inspected; those of compiled functions all are, once per trace
 _WIDE = "float64"
 _BYTES = {"float64": 8, "int64": 8, "float16": 2, "bfloat16": 2, "int8": 1, "uint8": 1, "bool": 1}
 _MOST_OPS_BUILDING = 40  # a gradient: their names
@@ -305,7 +305,7 @@ def _table(grad: object, variable: object, shape: list[int], size: float) -> Tab
 
 
 def _pairs(optimizer: object, grads: object, variables: object) -> list[Foreign]:
-    """Gradients beside their variables, where both may be looked at twice."""
+    """Gradients beside their variables, where both may be read twice."""
     chosen = getattr(optimizer, "_trainable_variables", ()) if variables is None else variables
     if not isinstance(grads, list | tuple) or not isinstance(chosen, list | tuple):
         return []

@@ -39,7 +39,7 @@ _V2 = "tensorflow.python.profiler.profiler_v2"
 
 # Workers of a job open no windows unless they are asked to: closing one ended a worker by SIGSEGV
 # or SIGABRT about once in 100 to 400 windows, whether the profile was exported or taken as it is
-# (TensorFlow 2.21, jobs of two on loopback). Where they are asked for, they open in the same steps
+# (TensorFlow 2.21, jobs of two on loopback). Where they are requested, they open in the same steps
 # of all workers, chosen by their numbers since clocks differ: 24, 96, 384 …
 _ASKED_FOR = "UNSLOW_JOB_WINDOWS"
 _FIRST_SHARED_STEP, _TIMES_FURTHER = 24, 4

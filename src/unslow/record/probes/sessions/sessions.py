@@ -37,7 +37,7 @@ class Sessions(Probe):
         super().__init__(*parts)
         self._graphs: dict[int, SessionGraph] = {}
         self._window: Window | None = None
-        self._full = False  # runs are asked for a full trace of themselves
+        self._full = False  # runs request a full trace of themselves
         self._full_runs = 0
         self._restarts = Restarts(self.recorder, self.steps)
         self._follow: Callable[[FastPath], None] = no_path
@@ -157,7 +157,7 @@ class Sessions(Probe):
         self._ran(lane, ran, departure.frame)
 
     def _asked(self, options: object, frame: FrameType | None) -> None:
-        """A run whose options ask for a full trace, or the first one that no longer does."""
+        """A run whose options request a full trace, or the first one that no longer does."""
         full = options is not None and getattr(options, "trace_level", 0) > 0
         if full:
             self.recorder.signals.profiler_taken.send()
@@ -277,7 +277,7 @@ class Sessions(Probe):
         self._follow(path)
 
     def _line(self, frame: FrameType | None) -> FrameType | None:
-        """The user's frame that asked for a run; None if there is no Python caller."""
+        """The user's frame that made a run; None if there is no Python caller."""
         return next((found for _, found in self.recorder.user.frames(frame, 1)), frame)
 
     def _graph(self, graph: object) -> SessionGraph:
