@@ -13,13 +13,12 @@ import threading
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass
-from types import TracebackType
 
 from unslow.live import screen
 
 # Seconds after the start at which a status line is printed; later ones come at twice the time.
 STATUS_AT = (10.0, 30.0, 60.0)
-_BETWEEN_LOOKS = 5.0  # seconds, where only status lines are printed
+_BETWEEN_POLLS = 5.0  # seconds, where only status lines are printed
 _PATIENCE = 2.0  # seconds to wait for a diagnosis under way: the report needs the same core
 _LEAST_ROWS = 10  # a terminal with fewer has no room for a panel
 
@@ -104,12 +103,7 @@ class Beside:
             self._stops.enter_context(screen.given_back_on_stop(self._clear))
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._stop.set()
         self._stops.close()
         self._clear()
@@ -162,7 +156,7 @@ class Beside:
 
 
 def _until(moment: float) -> float:
-    return max(0.0, min(_BETWEEN_LOOKS, moment - time.monotonic()))
+    return max(0.0, min(_BETWEEN_POLLS, moment - time.monotonic()))
 
 
 def lower_priority() -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import dataclass
-from types import TracebackType
 
 from unslow.errors import UnslowError
 from unslow.live.beside import lower_priority
 from unslow.live.judge import Judge
-from unslow.runfolder.layout import ask_for_lowest_rate
+from unslow.runfolder.layout import request_lowest_rate
 
 STABLE = 60.0  # seconds for which the verdict must be the same, unless another time is given
 _PATIENCE = 2.0  # seconds to wait at the end for a diagnosis under way
@@ -60,12 +59,7 @@ class UntilKnown:
             self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(_PATIENCE)
@@ -73,11 +67,11 @@ class UntilKnown:
     def _work(self) -> None:
         lower_priority()
         try:
-            self._ask_when_known()
+            self._request_when_known()
         except Exception:  # noqa: BLE001 - the training is recorded in detail to its end
             return
 
-    def _ask_when_known(self) -> None:
+    def _request_when_known(self) -> None:
         from unslow.live.watch import SHORTEST, Watch
 
         assert self._stability is not None
@@ -89,6 +83,6 @@ class UntilKnown:
             except UnslowError:  # it has not begun yet
                 continue
             if self._stability.is_known(watch.judge, time.monotonic()):
-                ask_for_lowest_rate(self._folder)
+                request_lowest_rate(self._folder)
                 return
             self._stop.wait(watch.rest(before))

@@ -184,7 +184,7 @@ def _check_version(header: JsonObject) -> None:
     )
 
 
-def ask_for_lowest_rate(folder: str) -> None:
+def request_lowest_rate(folder: str) -> None:
     """Ask the processes that are recorded into a folder to go on at the lowest rate."""
     with open(os.path.join(folder, LOWEST_RATE), "w", encoding="utf-8"):
         pass
