@@ -17,6 +17,7 @@ from unslow.syntax.nodes import (
     last_name,
     method_of,
     positional_names,
+    receiver_of,
 )
 from unslow.syntax.scopes import Binding, How
 
@@ -136,14 +137,10 @@ def _from_parameter(source: Model, parameter: ast.arg, depth: int) -> Literal[Mo
         raise Obstacle(f"`{parameter.arg}` is the parameter of a lambda", source, parameter)
     calls = list(_calls_of(source, function))
     given = [_given(source, function, parameter, call) for call in calls]
-    written = [
-        Literal(call.source, value)
-        for call, value in zip(calls, given, strict=True)
-        if value is not None
-    ]
+    written = [value for value in given if value is not None]
     default = default_of(function, parameter)
-    if len(written) == 1 and len(calls) == 1:
-        return _follow(written[0].source, written[0].node, depth - 1)
+    if len(written) == len(calls) == 1:
+        return _follow(calls[0].source, written[0], depth - 1)
     if not written and default is not None:
         return _follow(source, default, depth - 1)
     if written:
@@ -233,7 +230,7 @@ def _item_stores(source: Source, path: str | None, key: str) -> Iterator[ast.AST
             yield item
     for call in source.every(ast.Call):
         updates = method_of(call) in ("update", "setdefault", "pop")
-        if updates and isinstance(call.func, ast.Attribute) and dotted(call.func.value) == path:
+        if updates and dotted(receiver_of(call)) == path:
             yield call
 
 

@@ -13,6 +13,7 @@ from unslow.syntax.nodes import (
     inside,
     is_stored,
     method_of,
+    receiver_of,
     words,
 )
 from unslow.syntax.scopes import Binding, How
@@ -230,7 +231,7 @@ def _counts(source: Source, binding: Binding) -> bool:
 def _put_into(source: Source, name: str) -> Iterator[ast.expr | None]:
     """What is put into a container of this name; None for what is not known."""
     for call in source.every(ast.Call):
-        if method_of(call) in _FILLS and dotted(call.func.value) == name:  # type: ignore[attr-defined]
+        if method_of(call) in _FILLS and dotted(receiver_of(call)) == name:
             yield from call.args
     for item in source.every(ast.Subscript):
         if is_stored(item) and dotted(item.value) == name:
@@ -252,34 +253,29 @@ def _of_attribute(source: Source, node: ast.Attribute, seen: Seen) -> PythonType
 
 def _of_call(source: Source, call: ast.Call, seen: Seen) -> PythonType | None:
     name, method = source.name(call.func), method_of(call)
-    module = name.partition(".")[0]
-    if name in _CALLS or name in _FOLDS or name in _COMPUTES or module in _MODULES:
-        return _of_library_call(source, call, name, seen)
     if name:
-        return None
+        return _of_library_call(source, call, name, seen)
     if method in _METHODS and (call.args or method != "run"):
         return _METHODS[method]
-    if isinstance(call.func, ast.Attribute):
-        return _plain_if([python_type(source, call.func.value, seen)])
+    receiver = receiver_of(call)
+    if receiver is not None:
+        return _plain_if([python_type(source, receiver, seen)])
     return _of_returned(source, call, seen)
 
 
 def _of_library_call(source: Source, call: ast.Call, name: str, seen: Seen) -> PythonType | None:
+    made = _CALLS.get(name) or _MODULES.get(name.partition(".")[0])
+    if made is None and name not in _FOLDS | _COMPUTES:
+        return None
     given = [python_type(source, argument, seen) for argument in call.args]
-    joined = _joined(given)
-    if name in _CALLS:
-        made = _CALLS[name]
-        if made is PythonType.LIST and _plain_if(given) is None:
-            return PythonType.SEQUENCE
-        return made
     if name in _FOLDS:
-        return joined
+        return _joined(given)
     if name in _COMPUTES:
         return _plain_if(given)
-    module = name.partition(".")[0]
-    return (
-        PythonType.NUMPY if module == "numpy" and given and joined in _NUMBERS else _MODULES[module]
-    )
+    if made is PythonType.LIST and _plain_if(given) is None:
+        return PythonType.SEQUENCE
+    computes_number = name.startswith("numpy.") and given and _joined(given) in _NUMBERS
+    return PythonType.NUMPY if computes_number else made
 
 
 def _of_returned(source: Source, call: ast.Call, seen: Seen) -> PythonType | None:
