@@ -129,7 +129,7 @@ class SlowCallbacks(Cause):
             evidence.append(Evidence("a call at the end", late, "s"))
         if last.callback == _PROGRESS:
             title = f"the progress bar takes {share} of the training"
-        every = rare_interval(each, loop.total / loop.steps - each)
+        every = rare_interval(each, loop.total / loop.steps - each, loop.steps)
         yield Finding(
             cause=self.id,
             title=title,
