@@ -24,6 +24,7 @@ from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.moves.compile_step import compile_step
 from unslow.fix.moves.hoist_closure import closure_once
 from unslow.fix.moves.hoist_function import function_once
+from unslow.fix.moves.hoist_object import object_once
 from unslow.fix.moves.shapes import DRAWS
 from unslow.model import Certainty, Evidence, Finding, Fix, Location, Refusal, Run, Safety
 from unslow.syntax import Source
@@ -132,8 +133,7 @@ class FunctionInLoop(Cause):
             statement = script.statement_at(line)
             if statement is None or script.loops_around(statement):
                 raise
-            title = "make the compiled function once, and hand in what it used around it"
-            return Fix(title, Safety.CLOSE, {script.path: closure_once(script, line).text})
+            return _shared(script, line)
         return Fix("make the compiled function once", Safety.EXACT, {script.path: edited.text})
 
     def spot(self, source: Source) -> Iterable[Spot]:
@@ -144,6 +144,21 @@ class FunctionInLoop(Cause):
                 "again, and each new one is traced",
                 "create the tf.function once, before the loop, and call it in the loop",
             )
+
+
+def _shared(script: Script, line: int) -> Fix:
+    """One function for all calls of what makes it at a line."""
+    try:
+        once = object_once(script, line)
+    except CannotEdit as problem:
+        around = script.function_at(line)
+        if around is not None and around.name == "__init__":
+            raise problem
+    else:
+        title = "make the object that compiles it once, and start it again in each turn"
+        return Fix(title, Safety.CLOSE, {script.path: once.text})
+    title = "make the compiled function once, and hand in what it used around it"
+    return Fix(title, Safety.CLOSE, {script.path: closure_once(script, line).text})
 
 
 def _compiled_around(script: Script, line: int) -> Fix:
