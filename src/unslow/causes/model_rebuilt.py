@@ -142,6 +142,7 @@ class ModelRebuilt(Cause):
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
+        from unslow.fix.edit.script import CannotEdit
         from unslow.fix.moves.cached_load import loads_model
         from unslow.fix.moves.hoist_model import model_once
 
@@ -153,7 +154,11 @@ class ModelRebuilt(Cause):
         lines = [line for file, line, _ in detail.stack if file == script.path]
         loading = [line for line in lines if loads_model(script, line)]
         if detail.is_model and loading:
-            return _loaded_once(script, loading[0])
+            try:
+                return _loaded_once(script, loading[0])
+            except CannotEdit:
+                if not detail.has_weights:
+                    raise
         if detail.is_model and not detail.has_weights:
             return Refusal(
                 "the model has no weights yet when it is compiled, so there is nothing to start "

@@ -51,6 +51,11 @@ def test_a_number_that_is_set_later_starts_again_too() -> None:
     assert "        learner.losses = []\n        learner.best = 0.0\n        learner.adapt" in text
 
 
+def test_another_class_may_set_an_attribute_of_the_same_name() -> None:
+    other = "class Other:\n    def f(self):\n        self.net = 1\n\ndef run("
+    assert "    learner = Learner(net, " in once("def run(", other)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [

@@ -156,8 +156,8 @@ def _starts_again(script: Script, init: NamedFunction, attribute: _Attribute) ->
         case ast.Call(func=function) if script.name(function) in _CONTAINERS:
             script.refuse_if(value.args, f"`{name}` does not begin empty", value)
             return True
-    stores = script.attribute_stores(name)
-    is_set_again = any(store is not attribute.target for store in stores)
+    others = [store for store in script.attribute_stores(name) if store is not attribute.target]
+    is_set_again = any(_may_be_of(script, script.class_of_method(init), store) for store in others)
     if isinstance(value, ast.Constant):
         return is_set_again
     is_given = isinstance(value, ast.Name) and value.id in parameter_names(init)
@@ -165,6 +165,13 @@ def _starts_again(script: Script, init: NamedFunction, attribute: _Attribute) ->
     script.refuse_if(not is_kept, f"each object has a `{name}` of its own", value)
     script.refuse_if(is_set_again, f"`{name}` is set again elsewhere", value)
     return False
+
+
+def _may_be_of(script: Script, owner: ast.ClassDef | None, store: ast.Attribute) -> bool:
+    """Whether an attribute may be set on an object of a class: not on `self` of another one."""
+    if not isinstance(store.value, ast.Name):
+        return True
+    return script.class_of_self(store.value.id, script.scope_at(store)) in (None, owner)
 
 
 def _compiled(script: Script, owner: ast.ClassDef, init: NamedFunction) -> Iterator[NamedFunction]:
