@@ -150,10 +150,10 @@ def _shared(script: Script, line: int) -> Fix:
     """One function for all calls of what makes it at a line."""
     try:
         once = object_once(script, line)
-    except CannotEdit as problem:
+    except CannotEdit:
         around = script.function_at(line)
         if around is not None and around.name == "__init__":
-            raise problem
+            raise
     else:
         title = "make the object that compiles it once, and start it again in each turn"
         return Fix(title, Safety.CLOSE, {script.path: once.text})

@@ -35,16 +35,18 @@ def always_given_tensors(script: Script, function: NamedFunction, name: str) -> 
 
 def _unpacked(script: Script, function: NamedFunction, name: str) -> Iterator[ast.expr]:
     """What `f(*g(…))` gives for a parameter: a part of the tuple that the other function returns."""
-    names = positional_names(function)
     is_method = script.class_of_method(function) is not None
+    place = positional_names(function).index(name) - (1 if is_method else 0)
     for call in script.possible_calls(function):
         match call.args:
             case [ast.Starred(value=ast.Call() as made)]:
                 maker = script.own_function(made)
-                for value in script.returned(maker) if maker is not None else [made]:
-                    place = names.index(name) - is_method
-                    is_tuple = isinstance(value, ast.Tuple) and place < len(value.elts)
-                    yield value.elts[place] if is_tuple else made
+                results = list(script.returned(maker)) if maker is not None else []
+                for result in results or [made]:
+                    if isinstance(result, ast.Tuple) and place < len(result.elts):
+                        yield result.elts[place]
+                    else:
+                        yield made
 
 
 def _is_same_list(script: Script, value: ast.expr) -> bool:
@@ -77,16 +79,15 @@ def _is_filled(script: Script, name: ast.Name) -> bool:
     calls = [call for call in calls if dotted(receiver(call)) == name.id]
     match [call for call in calls if script.function_of(call) is script.function_of(name)]:
         case [ast.Call(func=ast.Attribute(attr="append"), args=[element]) as fill]:
-            loops = script.loops_around(fill)
+            statement = script.statement_of(fill)
         case _:
             return False
-    if len(loops) != 1 or script.parents[script.statement_of(fill)] is not loops[0]:
-        return False
-    counts = isinstance(loops[0], ast.For) and is_call(script, loops[0].iter, "range")
-    if not counts or jumps(loops[0].body) is not None:
-        return False
-    bounds = inside(loops[0].iter, ast.Name)
-    return all(_is_constant(script, bound) for bound in bounds) and _is_tensors(script, element)
+    match script.loops_around(fill):
+        case [ast.For(iter=counted, body=body) as loop] if script.parents[statement] is loop:
+            counts = is_call(script, counted, "range") and jumps(body) is None
+            is_same = all(_is_constant(script, bound) for bound in inside(counted, ast.Name))
+            return counts and is_same and _is_tensors(script, element)
+    return False
 
 
 def _is_constant(script: Script, name: ast.Name) -> bool:
