@@ -35,8 +35,11 @@ def always_given_tensors(script: Script, function: NamedFunction, name: str) -> 
 
 def _unpacked(script: Script, function: NamedFunction, name: str) -> Iterator[ast.expr]:
     """What `f(*g(…))` gives for a parameter: a part of the tuple that the other function returns."""
+    names = positional_names(function)
+    if name not in names:
+        return
     is_method = script.class_of_method(function) is not None
-    place = positional_names(function).index(name) - (1 if is_method else 0)
+    place = names.index(name) - (1 if is_method else 0)
     for call in script.possible_calls(function):
         match call.args:
             case [ast.Starred(value=ast.Call() as made)]:
