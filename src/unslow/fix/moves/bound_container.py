@@ -87,8 +87,9 @@ def _tail_length(script: Script, use: ast.expr) -> int | None:
         found = find_literal(script, length).value
     except Obstacle:
         return None
-    is_length = isinstance(found, int) and found > 0
-    return found if is_length and value is inner else None
+    if not isinstance(found, int) or found < 1 or value is not inner:
+        return None
+    return found
 
 
 def _maker(script: Script, line: int, path: str) -> ast.expr:

@@ -133,8 +133,8 @@ def _attributes(script: Script, init: NamedFunction) -> Iterator[_Attribute]:
                 pairs = list(zip(targets, values, strict=False))
             case ast.Assign(targets=targets, value=value):
                 pairs = [(target, value) for target in targets]
-            case ast.AnnAssign(target=target, value=ast.expr() as value):
-                pairs = [(target, value)]
+            case ast.AnnAssign(target=annotated, value=ast.expr() as value):
+                pairs = [(annotated, value)]
             case _ if is_text(node):
                 continue
             case _:

@@ -15,7 +15,6 @@ from unslow.syntax.nodes import (
     dotted,
     inside,
     last_name,
-    root_name,
     words,
 )
 from unslow.syntax.uses import jumps, uses
@@ -89,8 +88,9 @@ def _written_step(script: Script, part: Sequence[ast.stmt]) -> str | None:
             or script.name(call.func).startswith("tf.summary.")
         )
         step = argument(call, "step", _STEP_ARGUMENT[method]) if is_written else None
-        if dotted(step) is not None and root_name(step) not in uses(part).writes:
-            return dotted(step)
+        path = dotted(step)
+        if path is not None and path.partition(".")[0] not in uses(part).writes:
+            return path
     return None
 
 
