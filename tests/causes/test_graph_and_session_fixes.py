@@ -6,6 +6,7 @@ import pytest
 
 from unslow.causes import eager_step
 from unslow.causes.eager_step import EagerStep
+from unslow.causes.function_in_loop import FunctionInLoop, _Detail
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.moves.convert_feed import converted_once
 from unslow.fix.moves.eval_to_run import eval_as_run
@@ -44,6 +45,28 @@ def test_a_step_that_makes_variables_is_not_compiled(
     step = eager_step._EagerStep((UPDATE,), loop, varies=False, random="", makes=makes)
     found = Finding("eager-step", "title", Location("train.py", 1), 1.0, (), detail=step)
     assert isinstance(EagerStep().fix(found, script(EAGER)), expected)
+
+
+JACOBIAN = """\
+import tensorflow as tf
+
+def step(x):
+    with tf.GradientTape() as tape:
+        out = model(x)
+    return tape.jacobian(out, weights)
+
+for x in data:
+    step(x)
+"""
+
+
+def test_a_graph_that_tensorflow_makes_for_a_line_is_made_once_around_it() -> None:
+    found = Finding(
+        "function-in-loop", "title", Location("train.py", 6), 1.0, (), detail=_Detail(True)
+    )
+    fixed = FunctionInLoop().fix(found, script(JACOBIAN))
+    assert isinstance(fixed, Fix)
+    assert "@tf.function\ndef step(x):\n" in fixed.files["train.py"]
 
 
 # Resets

@@ -112,6 +112,14 @@ def test_a_hook_for_batches_leaves_most_of_them_out() -> None:
     assert isinstance(answer, Fix) and answer.safety is Safety.REVIEW and answer.note
 
 
+def test_a_hook_that_has_an_interval_gets_a_longer_one() -> None:
+    text = CALLBACK.replace(
+        "self.draw(logs)", "if (batch + 1) % 8 == 0:\n            self.draw(logs)"
+    )
+    answer = SlowCallbacks().fix(hook(4), script(text))
+    assert fixed(answer) == script(text).text.replace("% 8 == 0", "% 96 == 0")
+
+
 def test_a_function_given_to_a_lambda_callback_counts_by_its_first_argument() -> None:
     text = "def remember(number, logs):\n    history.append(logs)\n"
     answer = SlowCallbacks().fix(hook(2, place=Place("train.py", 1, "remember")), script(text))

@@ -101,6 +101,22 @@ def test_a_side_that_does_not_train_is_named(trials: Callable[..., None]) -> Non
         verdict()
 
 
+def test_a_side_that_counted_updates_of_its_first_step_goes_further(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(0)
+
+    def run(side: Side, steps: int, **options: object) -> Trial:
+        after = side.command == AFTER.command
+        seen = steps + side.split - (0 if after else 4)
+        found = trial(noisy(rng, 0.005 if after else 0.01, seen))
+        return replace(found, counted=steps + side.split)
+
+    monkeypatch.setattr(proving, "run_trial", run)
+    found = proving.prove(BEFORE, AFTER, Question(200))
+    assert found.verdict is Verdict.PROVED and found.steps == 200
+
+
 def test_a_growth_that_is_gone_is_proved_by_its_slope(trials: Callable[..., None]) -> None:
     rng = np.random.default_rng(0)
     growing = np.linspace(1.0, 1.6, 300)

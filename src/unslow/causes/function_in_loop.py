@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -20,11 +21,15 @@ from unslow.cause import Cause, Spot
 from unslow.facts.functions import Trace
 from unslow.facts.schema import Place
 from unslow.fix.edit.script import CannotEdit, Script
+from unslow.fix.moves.compile_step import compile_step
 from unslow.fix.moves.hoist_closure import closure_once
 from unslow.fix.moves.hoist_function import function_once
+from unslow.fix.moves.hoist_object import object_once
+from unslow.fix.moves.shapes import DRAWS
 from unslow.model import Certainty, Evidence, Finding, Fix, Location, Refusal, Run, Safety
 from unslow.syntax import Source
 from unslow.syntax.functions_made import functions_remade
+from unslow.syntax.nodes import inside
 
 # Of one code and one set of weights; a judgement: fewer may be stages of a training.
 _FEWEST_FUNCTIONS = 4
@@ -119,17 +124,16 @@ class FunctionInLoop(Cause):
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         detail = finding.detail
         assert isinstance(detail, _Detail) and finding.location is not None
-        if detail.by_library:
-            return None
         line = finding.location.line
+        if detail.by_library:
+            return _compiled_around(script, line)
         try:
             edited = function_once(script, line)
         except CannotEdit:
             statement = script.statement_at(line)
             if statement is None or script.loops_around(statement):
                 raise
-            title = "make the compiled function once, and hand in what it used around it"
-            return Fix(title, Safety.CLOSE, {script.path: closure_once(script, line).text})
+            return _shared(script, line)
         return Fix("make the compiled function once", Safety.EXACT, {script.path: edited.text})
 
     def spot(self, source: Source) -> Iterable[Spot]:
@@ -140,6 +144,35 @@ class FunctionInLoop(Cause):
                 "again, and each new one is traced",
                 "create the tf.function once, before the loop, and call it in the loop",
             )
+
+
+def _shared(script: Script, line: int) -> Fix:
+    """One function for all calls of what makes it at a line."""
+    try:
+        once = object_once(script, line)
+    except CannotEdit:
+        around = script.function_at(line)
+        if around is not None and around.name == "__init__":
+            raise
+    else:
+        title = "make the object that compiles it once, and start it again in each turn"
+        return Fix(title, Safety.CLOSE, {script.path: once.text})
+    title = "make the compiled function once, and hand in what it used around it"
+    return Fix(title, Safety.CLOSE, {script.path: closure_once(script, line).text})
+
+
+def _compiled_around(script: Script, line: int) -> Fix:
+    """Compile the user's function around a line for which TensorFlow makes a graph each time."""
+    compiled = compile_step(script, line)
+    around = script.function_at(line) or script.tree
+    names = [script.name(call.func) for call in inside(around, ast.Call)]
+    draws = any(name.startswith(DRAWS) for name in names)
+    return Fix(
+        "compile the code around this line with `tf.function`",
+        Safety.REVIEW if draws else Safety.CLOSE,
+        compiled.files,
+        "It draws other random numbers than before." if draws else "",
+    )
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause, Spot
 from unslow.facts.memory import Container, Containers, Live
 from unslow.fix.edit.script import Script
-from unslow.fix.moves.bound_container import keep_latest, keep_numbers
+from unslow.fix.moves.bound_container import keep_latest, keep_numbers, keep_tail
 from unslow.fix.moves.store_copy import store_copy
 from unslow.model import (
     Certainty,
@@ -170,6 +170,11 @@ class HoardedTensors(Cause):
                 files={where.file: keep_numbers(script, where.line, path).text},
                 note=f"`{path}` then holds Python numbers instead of tensors.",
             )
+        tail = keep_tail(script, where.line, path)
+        if tail is not None:
+            title = f"keep the latest {tail[1]} in `{path}`: no more are read"
+            note = "Where more are to be read one day, this number grows with it."
+            return Fix(title, Safety.EXACT, {where.file: tail[0].text}, note)
         return Fix(
             title=f"keep the latest 100 in `{path}`",
             safety=Safety.REVIEW,

@@ -82,7 +82,7 @@ class HostSync(Cause):
     def _finding(self, run: Run, loop: Loop, total: LineTotal[Sync], seconds: float) -> Finding:
         size = total.amount / total.count
         way = _WAYS.get(total.fact.way, f".{total.fact.way}()")
-        every = rare_interval(total.seconds, loop.total - total.seconds)
+        every = rare_interval(total.seconds, loop.total - total.seconds, loop.steps)
         what, advice = f"a value by {way}", f"Fetch every {every:,} steps."
         if size > _LARGE:
             what = f"{say.size(total.amount / loop.steps)} a step"

@@ -142,6 +142,7 @@ class ModelRebuilt(Cause):
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
+        from unslow.fix.edit.script import CannotEdit
         from unslow.fix.moves.cached_load import loads_model
         from unslow.fix.moves.hoist_model import model_once
 
@@ -150,15 +151,20 @@ class ModelRebuilt(Cause):
             return None
         if not isinstance(detail, _Detail):
             return _loaded_once(script, where.line)
+        lines = [line for file, line, _ in detail.stack if file == script.path]
+        loading = [line for line in lines if loads_model(script, line)]
+        if detail.is_model and loading:
+            try:
+                return _loaded_once(script, loading[0])
+            except CannotEdit:
+                if not detail.has_weights:
+                    raise
         if detail.is_model and not detail.has_weights:
-            if loads_model(script, where.line):
-                return _loaded_once(script, where.line)
             return Refusal(
                 "the model has no weights yet when it is compiled, so there is nothing to start "
                 "again from: give it an Input",
                 where,
             )
-        lines = [line for file, line, _ in detail.stack if file == script.path]
         title, note = "Compile the model once", "The optimizer keeps its state over the turns."
         if detail.is_model:
             title = "Make the model once, and start each turn from its first weights"

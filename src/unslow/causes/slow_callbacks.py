@@ -15,11 +15,12 @@ from unslow.analyse.host.run_rarely import rare_interval
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.analyse.stats.growth import slope
 from unslow.cause import Cause
-from unslow.facts.keras import Hook
+from unslow.facts.keras import Epoch, Hook
 from unslow.facts.schema import Place
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import insert_before
 from unslow.fix.moves.call_arguments import set_keyword
+from unslow.fix.moves.run_less_often import function_rarer
 from unslow.model import (
     Evidence,
     Finding,
@@ -94,7 +95,7 @@ class SlowCallbacks(Cause):
     """
 
     title = "callbacks take a large share"
-    reads = (Hook,)
+    reads = (Hook, Epoch)
 
     def detect(self, run: Run) -> Iterable[Finding]:
         by_hook: dict[tuple[int, str], list[Hook]] = defaultdict(list)
@@ -129,7 +130,10 @@ class SlowCallbacks(Cause):
             evidence.append(Evidence("a call at the end", late, "s"))
         if last.callback == _PROGRESS:
             title = f"the progress bar takes {share} of the training"
-        every = rare_interval(each, loop.total / loop.steps - each)
+        # The number of the batch starts again with every epoch: no interval may be longer.
+        epochs = [one for one in run.facts(Epoch) if loop.holds(one) or one.time >= loop.stop]
+        batches = loop.steps // max(1, len(epochs))
+        every = rare_interval(each, loop.total / loop.steps - each, 2 * batches)
         yield Finding(
             cause=self.id,
             title=title,
@@ -274,15 +278,19 @@ def _less_often(script: Script, where: Location, line: int, every: int) -> Fix |
     arguments = [one.arg for one in function.args.args][int(is_method) :]
     if not arguments:
         return unknown
-    first = function.body[0]
-    if ast.get_docstring(function) is not None and len(function.body) > 1:
-        first = function.body[1]
-    guard = f"if {arguments[0]} % {every}:\n    return"
-    fixed = insert_before(script, script.recorded(first), guard)
+    fixed = function_rarer(script, function, every)
+    title = "lengthen the interval of the hook"
+    if fixed is None:
+        title = f"run the hook every {every:,} batches"
+        first = function.body[0]
+        if ast.get_docstring(function) is not None and len(function.body) > 1:
+            first = function.body[1]
+        guard = f"if {arguments[0]} % {every}:\n    return"
+        fixed = insert_before(script, script.recorded(first), guard)
     return Fix(
-        f"run the hook every {every:,} batches",
+        title,
         Safety.REVIEW,
-        {where.file: fixed.text},
-        note=f"{function.name} then does its work for one batch in {every:,}: "
+        fixed.files,
+        note=f"{function.name} then does its work for about one batch in {every:,}: "
         "is that enough for what it is for?",
     )

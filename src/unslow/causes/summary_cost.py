@@ -120,7 +120,7 @@ class SummaryCost(Cause):
             return
         where = next((total.location for total in logs), say.place(run, loop.update))
         longest = max(ops, key=lambda op: op.seconds)
-        every = rare_interval(seconds, loop.total - seconds)
+        every = rare_interval(seconds, loop.total - seconds, loop.steps)
         yield Finding(
             cause=self.id,
             location=where,
@@ -145,7 +145,7 @@ class SummaryCost(Cause):
         board = top.fact.call == _BOARD
         if board and made:
             where = say.place(run, made[0])
-        every = rare_interval(seconds, loop.total - seconds)
+        every = rare_interval(seconds, loop.total - seconds, loop.steps)
         evidence = [
             Evidence("writes", writes),
             Evidence("one takes", seconds / writes, "s"),

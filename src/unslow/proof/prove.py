@@ -111,9 +111,20 @@ class _Trials:
             fewest, most = sorted(trial.steps for trial in self.every)
             if fewest == most or self.question.measure.to_end:
                 break
+            if self._ask_for_whole_steps():
+                continue
             common = fewest if fewest < self.question.steps else most
             self.progress(f"one side ends after {common} steps: both are compared there")
             self.question = replace(self.question, steps=common)
+
+    def _ask_for_whole_steps(self) -> bool:
+        """Whether a side counted updates of one step as several, and is now asked for more."""
+        split = [max(0, trial.counted - trial.steps) for trial in self.every]
+        if not any(split) or any(side.split for side in self.sides):
+            return False
+        before, after = self.sides
+        self.sides = replace(before, split=split[0]), replace(after, split=split[1])
+        return True
 
     def run_more_pairs(self) -> None:
         """Raise where the budget ends before the answer is clear: too few trials prove nothing."""

@@ -35,6 +35,7 @@ class Side:
     env: Mapping[str, str] = field(default_factory=dict)
     stdin: str | None = None
     repeats: bool = False  # it does not train: steps are the calls that it repeats
+    split: int = 0  # updates of its first step that are counted as steps of their own
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,7 @@ class Trial:
     errors: str  # the end of its stderr
     took: float = 0.0  # seconds of the whole process
     group: int = 1  # updates that its first call made: Keras's steps_per_execution
+    counted: int = 0  # steps while it ran; the first updates of a loop may not be known as one yet
     interrupted: bool = False
     compiled: bool = False  # XLA said on stderr that it compiled something
     switched: tuple[Switched, ...] = ()  # what the switches of `whatif` did
@@ -137,13 +139,16 @@ def run_trial(
     """
     with tempfile.TemporaryDirectory(prefix="unslow-trial-") as folder:
         place = Path(folder)
-        setting = {"steps": steps, "seed": seed, "nudge": nudge, "seconds": seconds}
-        recorded = record_side(side, place, trial_environment(side, place, setting), timeout)
+        setting = {"seed": seed, "nudge": nudge, "seconds": seconds}
+        recorded = record_side(side, place, trial_environment(side, place, steps, setting), timeout)
         return trial_of(recorded, place)
 
 
-def trial_environment(side: Side, place: Path, setting: Mapping[str, object]) -> dict[str, str]:
+def trial_environment(
+    side: Side, place: Path, steps: int, setting: Mapping[str, object]
+) -> dict[str, str]:
     """What makes a recorded process a trial; see `record.trial.control`."""
+    setting = {**setting, "steps": steps + side.split}
     chosen = {**setting, "out": str(place / _WEIGHTS), "repeats": side.repeats}
     return {"UNSLOW_TRIAL": json.dumps(chosen), "PYTHONHASHSEED": "0"}
 
@@ -156,7 +161,7 @@ def trial_of(recorded: Recorded, place: Path) -> Trial:
     ends = _joined([np.repeat(loop.end, loop.count * loop.group) for loop in loops])
     rss, steps = _memory(run, loops)
     files, files_steps = _files(run)
-    weights, peak = _weights(place / _WEIGHTS)
+    weights, peak, counted = _weights(place / _WEIGHTS)
     return Trial(
         ended=ended.text,
         steps=len(seconds),
@@ -168,6 +173,7 @@ def trial_of(recorded: Recorded, place: Path) -> Trial:
         files_steps=files_steps,
         weights=weights,
         losses=_losses(loops),
+        counted=counted,
         interrupted=ended.interrupted,
         errors=errors[-4000:].decode("utf-8", "replace"),
         compiled=b"Compiled cluster using XLA" in errors,
@@ -234,14 +240,15 @@ def _losses(loops: Sequence[Loop]) -> Floats:
     return kept
 
 
-def _weights(out: Path) -> tuple[dict[str, np.ndarray], float]:
-    """The weights that a trial wrote, by name (equal names are numbered), and its peak memory."""
+def _weights(out: Path) -> tuple[dict[str, np.ndarray], float, int]:
+    """The weights of a trial, by name (equal names are numbered), its peak memory and its steps."""
     try:
         written = json.loads((out / "weights.json").read_text())
         index, peak = written["weights"], float(written["peak_bytes"])
+        counted = int(written["steps"])
         data = (out / "weights.bin").read_bytes()
     except (OSError, ValueError, KeyError):
-        return {}, 0.0
+        return {}, 0.0, 0
     found: dict[str, np.ndarray] = {}
     for entry in index:
         if not entry["name"]:
@@ -259,7 +266,7 @@ def _weights(out: Path) -> tuple[dict[str, np.ndarray], float]:
             number += 1
             name = f"{entry['name']}#{number}"
         found[name] = array
-    return found, peak
+    return found, peak, counted
 
 
 def difference(one: Mapping[str, np.ndarray], other: Mapping[str, np.ndarray]) -> float | None:

@@ -104,7 +104,7 @@ def run_in_turns(
         places = [Path(stack.enter_context(folder)) for folder in temporary]
         players = []
         for side, place in zip(sides, places, strict=True):
-            extra = trial_environment(side, place, {"steps": steps})
+            extra = trial_environment(side, place, steps, {})
             begun = stack.enter_context(started_side(side, place, extra, **_own_group()))
             player = _Player(begun)
             stack.callback(player.kill)

@@ -184,9 +184,10 @@ def _list_of(source: Source, elements: Sequence[ast.expr], seen: Seen) -> Python
 
 
 def _of_name(source: Source, node: ast.Name, seen: Seen) -> PythonType | None:
-    found = _of_bindings(source, source.bindings(node.id, node), seen)
+    bindings = source.bindings(node.id, node)
+    found, inner = _of_bindings(source, bindings, seen), seen.union(bindings)
     holds = found in (PythonType.LIST, PythonType.PLAIN)
-    if holds and not all(is_plain(source, part, seen) for part in _put_into(source, node.id)):
+    if holds and not all(is_plain(source, part, inner) for part in _put_into(source, node.id)):
         return PythonType.SEQUENCE
     return found
 

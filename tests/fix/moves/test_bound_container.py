@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from unslow.fix.edit.script import CannotEdit, Script
-from unslow.fix.moves.bound_container import keep_latest, keep_numbers
+from unslow.fix.moves.bound_container import keep_latest, keep_numbers, keep_tail
 
 LOSSES = "losses = []\nfor batch in data:\n    losses.append(step(batch))\n"
 
@@ -35,6 +35,30 @@ def test_a_list_of_large_tensors_keeps_its_latest() -> None:
 def test_a_list_that_is_read_as_a_whole_stays() -> None:
     with pytest.raises(CannotEdit, match="as a whole"):
         keep_latest(Script("a.py", LOSSES + "tf.stack(losses)\n"), 3, "losses")
+
+
+_TAIL = (
+    "import collections\nclass A:\n    def __init__(self, window=10):\n        self.window = window\n"
+    "        self.h = {made}\n\n    def f(self, g):\n        self.h.append(g)\n"
+    "        return {read}\na = A()\nshow(a.h[-25:])\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("made", "read", "bounded"),
+    [
+        ("[]", "self.h[-self.window:]", "        self.h.append(g)\n        del self.h[:-25]\n"),
+        ("collections.deque()", "list(self.h)[-30:]", "self.h = collections.deque(maxlen=30)\n"),
+    ],
+)
+def test_as_many_are_kept_as_are_read(made: str, read: str, bounded: str) -> None:
+    found = keep_tail(Script("a.py", _TAIL.format(made=made, read=read)), 8, "self.h")
+    assert found is not None and bounded in found[0].text
+
+
+@pytest.mark.parametrize("read", ["len(self.h)", "self.h[-g:]", "self.h[3:]", "self.h[-3:-1]"])
+def test_a_list_of_which_more_may_be_read_is_not_cut(read: str) -> None:
+    assert keep_tail(Script("a.py", _TAIL.format(made="[]", read=read)), 8, "self.h") is None
 
 
 _LOG = (

@@ -40,3 +40,14 @@ def test_a_method_that_only_loads_is_followed_to_its_callers() -> None:
     assert "        return loaded_model(self.path)\n" in text
     with pytest.raises(CannotEdit, match="handed on"):
         load_once(Script("a.py", source.replace(".signatures['rank'](x)", "")), 4)
+
+
+def test_a_generator_of_models_is_followed_to_its_loops() -> None:
+    source = (
+        "from keras.models import load_model\ndef members(paths):\n    for path in paths:\n"
+        "        yield load_model(path)\n\ndef vote(paths, x):\n"
+        "    return [m.predict(x) for m in members(paths)]\n"
+    )
+    assert "        yield loaded_model(path)\n" in load_once(Script("a.py", source), 4).text
+    with pytest.raises(CannotEdit, match="changed or kept"):
+        load_once(Script("a.py", source.replace("m.predict(x)", "m.fit(x)")), 4)

@@ -279,12 +279,25 @@ def test_grads_may_be_looped_over() -> None:
     assert "@tf.function" in _compiled(text)
 
 
+def test_parts_of_a_tensor_and_of_a_list_may_be_looped_over() -> None:
+    text = _inline(
+        """\
+        with tf.GradientTape() as tape:
+            loss = loss_fn(y, model(x)) + tf.add_n([tf.nn.l2_loss(w) for w in model.weights[1:]])
+        grads = [tf.reshape(g, [-1]) for g in tf.split(tape.gradient(loss, flat), [3, 4])]
+        opt.apply_gradients(zip(grads, model.trainable_variables))
+        """
+    )
+    assert "@tf.function" in _compiled(text)
+
+
 INSIDE_THE_TAPE = [
     ("loss = loss_fn(y, model(x)).numpy()", r"`.numpy\(\)` needs the value"),
     ("loss = float(loss_fn(y, model(x)))", r"Python number with `float\(\)`"),
     ("loss = loss_fn(y, np.tanh(model(x)))", "applies NumPy to tensors"),
     ("loss = sum(loss_fn(b, model(a)) for a, b in zip(x, y))", "loops over `zip"),
     ("loss = sum([f(row) for row in model(x)])", "loops over `model"),
+    ("loss = sum([f(row) for row in tf.split(x, y)])", "loops over `tf.split"),
     ("loss = loss_fn(y, tf.keras.layers.Dense(1)(x))", "makes a `Dense`"),
     ("loss = loss_fn(y, model(x)) * tf.Variable(1.0)", "makes a variable"),
     ("loss = loss_fn(y, model(x + random.random()))", "draws random numbers"),

@@ -35,6 +35,18 @@ def test_an_outer_loop_is_where_it_is_fetched() -> None:
     assert "values_values = values.numpy()\nfor i in a:" in text
 
 
+def test_a_comprehension_takes_the_array_where_it_stands() -> None:
+    text = fetched("feature = [float(v) for v in values]\n", 3)
+    assert "feature = [float(v) for v in values.numpy()]\n" in text
+
+
+def test_a_tensor_of_an_outer_turn_is_fetched_in_that_turn() -> None:
+    text = fetched(
+        "for r in rows:\n    p = tf.exp(r)\n    for k in a:\n        n += int(p[k])\n", 6
+    )
+    assert "    p_values = p.numpy()\n    for k in a:\n        n += int(p_values[k])" in text
+
+
 @pytest.mark.parametrize(
     ("body", "reason"),
     [

@@ -46,12 +46,39 @@ def test_a_call_with_keywords_gets_more_of_them() -> None:
     assert "return f(a=1, x=x)" in once(source, 4)
 
 
+_STAGES = (
+    "def make(net, clip):\n    @tf.function\n    def step(x):\n"
+    "        return tf.clip_by_norm(net(x), clip)\n\n    return step\n\n"
+    "for stage in range(9):\n    step = make(net, 1.0 + stage)\n    step(x)\n"
+)
+
+
+def test_a_function_that_is_returned_takes_its_arguments_along() -> None:
+    text = once(_STAGES, 4)
+    assert "def compiled_step(x, net, clip):\n    return tf.clip_by_norm(net(x), clip)\n" in text
+    assert "return functools.partial(compiled_step, net=net, clip=tf.constant(clip))\n" in text
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("net(x), clip)", "net(x, depth=clip), 1.0)", "needs it as a Python number"),
+        ("net(x), clip)", "net(x), clip + stage)", "`stage`, which changes"),
+        ("    step = make", "    net.trainable = True\n    step = make", "would not notice"),
+    ],
+    ids=["no tensor will do", "reads the loop", "other weights in each turn"],
+)
+def test_a_function_that_differs_between_the_turns_is_left(old: str, new: str, reason: str) -> None:
+    with pytest.raises(CannotEdit, match=reason):
+        once(_STAGES.replace(old, new), 4)
+
+
 @pytest.mark.parametrize(
     ("source", "line", "reason"),
     [
         (_ROUND.replace("    for _", "    x = g(x)\n    for _"), 4, "more than one place"),
         (_ROUND.replace("    @tf", "    opt = tf.keras.optimizers.Adam()\n    @tf", 1), 5, "opt"),
-        (_ROUND.replace("return loss", "return step"), 4, "not only called"),
+        (_ROUND.replace("return loss", "return [step]"), 4, "not only called"),
         (_ROUND.replace("step():", "step(*a):"), 4, "more than plain arguments"),
         (_ROUND.replace("use(net", "np.sum(x) + use(net"), 4, "would be a tensor"),
     ],

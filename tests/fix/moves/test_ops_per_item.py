@@ -85,6 +85,19 @@ def test_without_anything_that_changes_the_ops_alone_are_run() -> None:
     )
 
 
+def test_a_sequence_that_a_method_gives_is_asked_for_once() -> None:
+    loop, body = "for kernel in self.chosen('a'):", "self.sess.run(tf.assign(kernel, kernel * 0.9))"
+    chosen = "\n    def chosen(self, scope):\n        return [k for k in self.kernels if scope in k.name]\n"
+    edited = _edited(_text(loop, body) + chosen)
+    assert "assign_ops = [tf.assign(kernel, kernel * 0.9) for kernel in self.chosen('a')]" in edited
+
+
+def test_an_argument_of_the_function_is_named_as_what_has_to_be_fed() -> None:
+    loop, body = "for kernel in self.kernels:", "self.sess.run(tf.assign(kernel, kernel * tau))"
+    with pytest.raises(CannotEdit, match="`tau` is an argument of `apply`"):
+        _edited(_text(loop, body).replace("def apply(self)", "def apply(self, tau)"))
+
+
 def test_an_item_that_the_loop_still_needs_is_kept() -> None:
     loop = "for kernel in self.kernels:"
     body = "print(kernel.name, self.sess.run(tf.reduce_sum(kernel)))"
@@ -100,7 +113,7 @@ def test_an_item_that_the_loop_still_needs_is_kept() -> None:
         (ZIPPED, RUN, "tf.constant(v)", MAIN, "more than arrays"),
         (ZIPPED, "self.sess.run(tf.matmul(kernel, mask))", STORED, MAIN, "cannot be fed"),
         (
-            ZIPPED.replace("self.kernels", "list(self.kernels)"),
+            ZIPPED.replace("self.kernels", "load(self.kernels)"),
             RUN,
             STORED,
             MAIN,

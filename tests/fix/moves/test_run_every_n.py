@@ -29,3 +29,15 @@ def test_a_callback_counts_by_the_number_of_the_batch() -> None:
 def test_other_methods_have_no_number_of_a_batch(base: str, method: str) -> None:
     with pytest.raises(CannotEdit, match="not in a loop"):
         guarded(base, method)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        "tf.summary.scalar('loss', loss, step=self.epoch)",
+        "with writer.as_default(self.epoch):\n            tf.summary.scalar('loss', loss)",
+    ],
+)
+def test_a_helper_that_writes_summaries_counts_by_their_step(write: str) -> None:
+    text = f"import tensorflow as tf\nclass Log:\n    def write(self, loss):\n        {write}\n"
+    assert "        if self.epoch % 100 == 0:\n" in guard(Script("a.py", text), 4, 100).text

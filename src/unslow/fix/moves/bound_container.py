@@ -5,10 +5,13 @@ from __future__ import annotations
 import ast
 
 from unslow.fix.edit.script import Script
-from unslow.fix.edit.statements import replaced, spelled
-from unslow.fix.moves.shapes import is_call
+from unslow.fix.edit.statements import insert_after, replaced, spelled
+from unslow.fix.moves.call_arguments import keyword_set
+from unslow.fix.moves.shapes import is_call, receiver
+from unslow.syntax.literals import Obstacle, find_literal
 from unslow.syntax.nodes import dotted, inside, is_constant, is_stored, last_name, words
 
+_DEQUE = "collections.deque"
 _LATEST = 100  # entries: enough for a moving average; a judgement
 _DEQUE_METHODS = words("append clear extend")
 _DEQUE_FUNCTIONS = words("len sum bool")
@@ -32,11 +35,61 @@ def keep_latest(script: Script, line: int, path: str) -> Script:
     for use in _elements(script, path):
         if not is_stored(use) and not _fits_a_deque(script, use):
             raise script.refuse(f"`{path}` is used as a whole here", use)
-    script, name = spelled(script, "collections.deque", made)
+    script, name = spelled(script, _DEQUE, made)
     value = _maker(script, line, path)  # an import may have moved it
     new = f"{name}(maxlen={_LATEST})"
     is_factory = isinstance(value, ast.Name)  # the `list` of `defaultdict(list)`
     return script.edit([replaced(script, value, f"lambda: {new}" if is_factory else new)])
+
+
+def keep_tail(script: Script, line: int, path: str) -> tuple[Script, int] | None:
+    """Keeps as many of the latest as are ever read; None where more than `h[-9:]` is read.
+
+    A list is cut behind its append, a deque is made with its length.
+    """
+    call = _append(script, line, path)
+    if _held(path) is not None:
+        return None
+    reads = [use for use in _uses(script, path) if not is_stored(use) and not _fills(script, use)]
+    elsewhere = any(_uses(other, path) for other in script.other_files(last_name(_parsed(path))))
+    lengths = [_tail_length(script, use) for use in reads]
+    known = [length for length in lengths if length is not None]
+    if not known or len(known) < len(reads) or elsewhere:
+        return None
+    made, longest = _beginning(script, line, path), max(known)
+    if is_call(script, made, _DEQUE) and isinstance(made, ast.Call) and not made.args:
+        return keyword_set(script, made, "maxlen", str(longest)), longest
+    if not _is_empty_list(script, made) or not isinstance(script.parents[call], ast.Expr):
+        return None
+    grown = script.source(receiver(call) or call)
+    return insert_after(script, line, f"del {grown}[:-{longest}]\n"), longest
+
+
+def _fills(script: Script, use: ast.expr) -> bool:
+    parent = script.parents[use]
+    return isinstance(parent, ast.Attribute) and parent.attr in ("append", "clear")
+
+
+def _tail_length(script: Script, use: ast.expr) -> int | None:
+    """The 9 of `history[-9:]` or `list(history)[-9:]`; 1 of `history[-1]`."""
+    whole: ast.AST = script.parents[use]
+    inner: ast.AST = use
+    if is_call(script, whole, "list"):
+        whole, inner = script.parents[whole], whole
+    match whole:
+        case ast.Subscript(value=value, slice=ast.Slice(ast.UnaryOp(ast.USub(), number), None)):
+            length = number
+        case ast.Subscript(value=value, slice=ast.UnaryOp(ast.USub(), number)):
+            length = number
+        case _:
+            return None
+    try:
+        found = find_literal(script, length).value
+    except Obstacle:
+        return None
+    if not isinstance(found, int) or found < 1 or value is not inner:
+        return None
+    return found
 
 
 def _maker(script: Script, line: int, path: str) -> ast.expr:
@@ -59,7 +112,7 @@ def _maker(script: Script, line: int, path: str) -> ast.expr:
 
 def _held(path: str) -> tuple[str, object] | None:
     """The dictionary and the key of `self.log['loss']`."""
-    match ast.parse(path, mode="eval").body:
+    match _parsed(path):
         case ast.Subscript(value=ast.Name() | ast.Attribute() as whole, slice=ast.Constant(key)):
             return ast.unparse(whole), key
     return None
@@ -127,10 +180,14 @@ def _is_empty_list(script: Script, value: ast.expr) -> bool:
 
 def _uses(script: Script, path: str) -> list[ast.expr]:
     """Every use of the name; of an attribute by its last part, whatever its holder is called."""
-    wanted = ast.parse(path, mode="eval").body
+    wanted = _parsed(path)
     if not isinstance(wanted, ast.Attribute | ast.Name):
         raise script.refuse(f"`{path}` is not a plain name")
     return [node for node in script.every(type(wanted)) if last_name(node) == last_name(wanted)]
+
+
+def _parsed(path: str) -> ast.expr:
+    return ast.parse(path, mode="eval").body
 
 
 def _fits_a_deque(script: Script, use: ast.expr) -> bool:

@@ -50,11 +50,15 @@ def _require_unchanged(script: Script, call: ast.Call) -> None:
     if isinstance(parent, ast.Attribute) and parent.attr in _HARMLESS:
         return
     function = script.function_of(call)
-    if isinstance(parent, ast.Return) and function is not None:
+    if isinstance(parent, ast.Return | ast.Yield) and function is not None:
         _require_callers_change_nothing(script, call, function)
         return
     match parent:
-        case ast.Assign(targets=[ast.Name(id=name)]):
+        case (
+            ast.Assign(targets=[ast.Name(id=name)])
+            | ast.For(target=ast.Name(id=name))
+            | ast.comprehension(target=ast.Name(id=name))
+        ):
             _require_only_called(script, name, scope_of(script, call))
         case _:
             raise script.refuse("what is loaded there is handed on", call)

@@ -11,9 +11,9 @@ from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import insert_before, spelled
 from unslow.fix.moves.running_numbers import running_numbers
-from unslow.fix.moves.shapes import is_call, mentions, names_in
+from unslow.fix.moves.shapes import is_call, mentions, names_in, reads
 from unslow.syntax.library import TENSOR_LIKE
-from unslow.syntax.nodes import StatementLoop, inside, is_stored
+from unslow.syntax.nodes import StatementLoop, inside, is_stored, last_name
 from unslow.syntax.uses import bound_in
 
 _TO_PYTHON = ("float", "int", "bool", "str")
@@ -24,26 +24,48 @@ _WRAPPERS = ("zip", "enumerate", "reversed")
 def fetch_once(script: Script, line: int) -> Script:
     """`float(x[i])` in a loop becomes `float(x_values[i])`, with one `x.numpy()` before the loop.
 
-    Only values are read so: what the loop does with an element may not need a tensor.
+    A comprehension takes the array where it stands: `for v in x.numpy()`. Only values are read so:
+    what the loop does with an element may not need a tensor.
     """
-    loops = script.loops_around(script.statement_at(line) or script.tree)
-    outer = [loop for loop in loops if isinstance(loop, ast.For | ast.While)]
-    script.refuse_if(not outer, "the line is not in a loop", line)
-    tensors = _tensors(script, outer[-1])
-    if not tensors:
-        raise script.refuse("no tensor from outside of the loop is read element by element", line)
-    if running_numbers(script, outer[-1], set(tensors)):
+    node = script.needed(script.statement_at(line), "there is no statement on this line", line)
+    in_place = [
+        edit for part in inside(node, ast.comprehension) for edit in _in_place(script, part)
+    ]
+    if in_place:
+        return script.edit(in_place)
+    loop = _loop(script, line)
+    if running_numbers(script, loop, set(_tensors(script, loop))):
         script, _ = spelled(script, _NUMBER)
     return _fetched(script, line)
 
 
-def _fetched(script: Script, line: int) -> Script:
+def _in_place(script: Script, part: ast.comprehension) -> Iterator[Splice]:
+    """The edits that let a comprehension iterate over the array of a tensor."""
+    is_named = isinstance(part.iter, ast.Name) and isinstance(part.target, ast.Name)
+    if not is_named or script.kind(part.iter) not in TENSOR_LIKE:
+        return
+    yield Splice(*script.span(part.iter), f"{script.source(part.iter)}.numpy()")
+    for use in reads(script.parents[part], last_name(part.target)):
+        yield _as_value(script, use, last_name(part.target))
+
+
+def _loop(script: Script, line: int) -> StatementLoop:
+    """The outermost loop around a line that takes a tensor from outside of it apart."""
     loops = script.loops_around(script.statement_at(line) or script.tree)
-    outer = [loop for loop in loops if isinstance(loop, ast.For | ast.While)]
-    tensors = _tensors(script, outer[-1])
-    numbers = running_numbers(script, outer[-1], set(tensors))
+    statements = [loop for loop in loops if isinstance(loop, ast.For | ast.While)]
+    script.refuse_if(not statements, "the line is not in a loop", line)
+    found = [loop for loop in statements if _tensors(script, loop)]
+    if not found:
+        raise script.refuse("no tensor from outside of the loop is read element by element", line)
+    return found[-1]
+
+
+def _fetched(script: Script, line: int) -> Script:
+    loop = _loop(script, line)
+    tensors = _tensors(script, loop)
+    numbers = running_numbers(script, loop, set(tensors))
     computed = {name for number in numbers for name in number.statements}
-    found = [_Read(script, outer[-1], name, computed) for name in tensors]
+    found = [_Read(script, loop, name, computed) for name in tensors]
     splices = [splice for read in found for splice in read.splices()]
     for number in numbers:
         for start in number.starts:
@@ -52,7 +74,7 @@ def _fetched(script: Script, line: int) -> Script:
     ordered = sorted(dict.fromkeys(splices), key=lambda splice: splice.start)
     if any(one.end > other.start for one, other in pairwise(ordered)):
         raise script.refuse("an element of one tensor is read by an element of another", line)
-    before = script.recorded(outer[-1])
+    before = script.recorded(loop)
     script = script.edit(ordered)
     for read in found:
         script = insert_before(script, before, f"{read.fetched} = {read.name}.numpy()\n")
@@ -127,22 +149,27 @@ class _Read:
         used = [node for node in inside(loop.body, ast.Name) if node.id in names]
         return [node for node in used if not is_stored(node)]
 
-    def _takes_values(self, function: ast.expr) -> bool:
-        """Whether a function takes a number or an array as it takes a tensor."""
-        name = self.script.name(function)
-        return name in _TO_PYTHON or name.startswith(("tf.", "numpy."))
-
     def _value(self, element: ast.expr, new: str) -> Splice:
-        """Another text for an element whose value alone is asked for; with its own `.numpy()`."""
-        parent = self.script.parents[element]
         if self.script.statement_of(element) in self.computed:
             return Splice(*self.script.span(element), new)
-        match parent:
-            case ast.Compare() | ast.If() | ast.While() | ast.UnaryOp(op=ast.Not()):
-                return Splice(*self.script.span(element), new)
-            case ast.Call(func=function) if self._takes_values(function):
-                return Splice(*self.script.span(element), new)
-            case ast.Attribute(attr="numpy"):
-                return Splice(*self.script.span(self.script.parents[parent]), new)
-        reason = f"`{self.script.source(element)}` may have to be a tensor here"
-        raise self.script.refuse(reason, element)
+        return _as_value(self.script, element, new)
+
+
+def _as_value(script: Script, element: ast.expr, new: str) -> Splice:
+    """Another text for an element whose value alone is asked for; with its own `.numpy()`."""
+    parent = script.parents[element]
+    match parent:
+        case ast.Compare() | ast.If() | ast.While() | ast.UnaryOp(op=ast.Not()):
+            return Splice(*script.span(element), new)
+        case ast.Call(func=function) if _takes_values(script, function):
+            return Splice(*script.span(element), new)
+        case ast.Attribute(attr="numpy"):
+            return Splice(*script.span(script.parents[parent]), new)
+    reason = f"`{script.source(element)}` may have to be a tensor here"
+    raise script.refuse(reason, element)
+
+
+def _takes_values(script: Script, function: ast.expr) -> bool:
+    """Whether a function takes a number or an array as it takes a tensor."""
+    name = script.name(function)
+    return name in _TO_PYTHON or name.startswith(("tf.", "numpy."))

@@ -189,7 +189,11 @@ class _Judge:
                     return all(self._is_python_sequence(value) for value in given)
                 if name == "range":
                     return all(self._is_number(value) for value in given)
+                if name == "tf.split":
+                    return all(map(self._is_static, given[1:2]))
                 return last_name(function) in _PYTHON_SEQUENCES
+            case ast.Subscript(value=whole, slice=ast.Slice()):
+                return self._is_python_sequence(whole)
             case ast.BinOp(left=left, right=right):
                 return self._is_python_sequence(left) and self._is_python_sequence(right)
             case ast.Attribute(attr=name):
@@ -198,6 +202,9 @@ class _Judge:
                 return self._is_bound_to_sequence(node)
         written = ast.List | ast.Tuple | ast.ListComp | ast.GeneratorExp | ast.Constant
         return isinstance(node, written)
+
+    def _is_static(self, node: ast.expr) -> bool:
+        return self._is_number(node) or self._is_python_sequence(node)
 
     def _is_number(self, node: ast.expr) -> bool:
         """Whether a value is surely Python's: computed of such, or written in a configuration."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from unslow.fix.edit.blocks import above, indent, reindented, removal, statement, unit
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
+from unslow.fix.edit.statements import spelled
+from unslow.fix.moves.captured_values import captured, reset_objects
 from unslow.fix.moves.shapes import (
     call_by,
     mentions,
@@ -16,17 +17,22 @@ from unslow.fix.moves.shapes import (
     names_in,
     outermost_definition,
 )
+from unslow.fix.moves.tensor_arguments import use_of_number
+from unslow.fix.moves.tensor_lists import bound_around
 from unslow.syntax.library import Kind
 from unslow.syntax.nodes import (
     NAMED_FUNCTIONS,
     NamedFunction,
     inside,
+    parameter_names,
     words,
 )
+from unslow.syntax.python_types import PythonType, type_in_loops
 from unslow.syntax.scopes import Binding
 from unslow.syntax.uses import uses
 
 _FUNCTION = "tf.function"
+_PARTIAL = "functools.partial"
 _MAKES_STATE = ("tf.Variable", "keras.optimizers.", "keras.layers.", "keras.metrics.", "keras.Seq")
 # Methods of arrays that tensors do not have: an array arrives as a tensor.
 _ARRAY_ONLY = words("astype reshape mean sum std flatten ravel transpose squeeze tolist item")
@@ -42,12 +48,14 @@ class _Closure:
     captured: tuple[str, ...]  # without the object whose method is around it
     holder: str | None  # `self`, where it is used
     calls: tuple[ast.Call, ...]
+    handed_on: tuple[ast.Name, ...]  # where it is returned instead
 
 
 def closure_once(script: Script, line: int) -> Script:
     """A function that is compiled in each call of another is compiled once, beside that one.
 
     What it used of the other's names becomes its last arguments; with `self`, it becomes a method.
+    Where the other returns it, it returns it with these arguments.
     """
     node = statement(script, line)
     around = script.function_of(node)
@@ -55,6 +63,11 @@ def closure_once(script: Script, line: int) -> Script:
         raise script.refuse("it is not made directly in a function", node)
     closure = _closure(script, node, around)
     _require_movable(script, closure)
+    names = [_PARTIAL] if closure.handed_on else []
+    names += ["tf"] if any(_as_tensor(script, closure, name) for name in closure.captured) else []
+    missing = next((name for name in names if script.alias(name, node) is None), None)
+    if missing is not None:
+        return closure_once(spelled(script, missing)[0], line)
     return script.edit(_edits(script, closure))
 
 
@@ -73,15 +86,18 @@ def _closure(script: Script, node: ast.stmt, around: NamedFunction) -> _Closure:
     if not isinstance(code, NAMED_FUNCTIONS) or script.function_of(code) is not around:
         raise script.refuse("the function is not made on this line", node)
     holder = _holder(script, around)
-    captured = _captured(script, code)
+    names = _captured(script, code)
     parameters = [each.arg for each in around.args.args]
-    rest = [name for name in captured if name != holder]
+    rest = [name for name in names if name != holder]
     # In the order of the outer function's parameters, then in that of their use.
     given = [name for name in parameters if name in rest]
     given += [name for name in rest if name not in given]
-    calls = _calls(script, code, around, assigned)
-    own = holder if holder in captured else None
-    return _Closure(code, around, assigned, tuple(given), own, tuple(calls))
+    uses_of = mentions(around.body, code.name)
+    uses_of = [use for use in uses_of if script.statement_of(use) is not assigned]
+    handed_on = [use for use in uses_of if isinstance(script.parents[use], ast.Return)]
+    calls = [_call_of(script, use) for use in uses_of if use not in handed_on]
+    own = holder if holder in names else None
+    return _Closure(code, around, assigned, tuple(given), own, tuple(calls), tuple(handed_on))
 
 
 def _captured(script: Script, code: NamedFunction) -> list[str]:
@@ -106,13 +122,8 @@ def _holder(script: Script, around: NamedFunction) -> str | None:
     return around.args.args[0].arg
 
 
-def _calls(
-    script: Script, code: NamedFunction, around: NamedFunction, assigned: ast.Assign | None
-) -> Iterator[ast.Call]:
-    """Every call of it; raises where it is used in another way."""
-    for node in mentions(around.body, code.name):
-        if script.statement_of(node) is not assigned:
-            yield script.needed(call_by(script, node), f"`{code.name}` is not only called", node)
+def _call_of(script: Script, use: ast.Name) -> ast.Call:
+    return script.needed(call_by(script, use), f"`{use.id}` is not only called", use)
 
 
 def _require_movable(script: Script, closure: _Closure) -> None:
@@ -124,8 +135,15 @@ def _require_movable(script: Script, closure: _Closure) -> None:
     for decorator in code.decorator_list:
         for name in sorted(names_in(decorator) & set(closure.captured)):
             raise script.refuse(f"its decorator reads `{name}`", decorator)
-    for captured in closure.captured:
-        _require_argument(script, closure, captured)
+    for name in closure.captured:
+        _require_argument(script, closure, name)
+    loops = [
+        loop for site in script.possible_calls(closure.around) for loop in script.loops_around(site)
+    ]
+    taken = parameter_names(code) | {*closure.captured, closure.holder or ""}
+    changing = captured(script, code.body, taken, code) or reset_objects(script, code.body, loops)
+    if changing is not None:
+        raise script.refuse(changing.reason, changing.node)
     if closure.holder is not None:
         _require_plain_class(script, closure.around)
 
@@ -147,6 +165,33 @@ def _require_argument(script: Script, closure: _Closure, name: str) -> None:
     for use in uses_of:
         reason = f"`{name}` would be a tensor here, not an array"
         script.refuse_if(_needs_array(script, use), reason, use)
+    kinds = {use_of_number(closure.code, use) for use in uses_of}
+    values = _changing_numbers(script, binding)
+    if values and "other" in kinds:
+        reason = f"`{name}` changes, and `{closure.code.name}` needs it as a Python number"
+        raise script.refuse(reason, values[0])
+
+
+def _changing_numbers(script: Script, binding: Binding) -> list[ast.expr]:
+    """The numbers that a parameter is given and that change in loops around the call."""
+    parameter = binding.node
+    given = script.values_given(parameter) if isinstance(parameter, ast.arg) else []
+    changing = [value for value in given if bound_around(script, value)]
+    types = [type_in_loops(script, value, script.loops_around(value)) for value in changing]
+    return changing if types and set(types) <= {PythonType.INT, PythonType.FLOAT} else []
+
+
+def _as_tensor(script: Script, closure: _Closure, name: str) -> str:
+    """How a number that changes between the calls is handed in; nothing for other values."""
+    first = mentions(closure.code.body, name)[0]
+    values = _changing_numbers(script, _only_binding(script, closure, first))
+    if not values:
+        return ""
+    known = script.alias("tf", closure.code) or "tf"
+    types = [type_in_loops(script, value, script.loops_around(value)) for value in values]
+    # Next to float tensors a Python int becomes a float; an int tensor would not.
+    is_int = PythonType.INT in types and use_of_number(closure.code, first) == "computed"
+    return f"{known}.constant({name}, {known}.float32)" if is_int else f"{known}.constant({name})"
 
 
 def _only_binding(script: Script, closure: _Closure, first: ast.Name) -> Binding:
@@ -197,16 +242,28 @@ def _edits(script: Script, closure: _Closure) -> list[Splice]:
     gap = newline if is_method else newline * 2
     edits = [Splice(start, start, text + gap)]
     edits += [_removal(script, closure, node) for node in taken_out]
+    edits += [_handed_on(script, closure, use, name) for use in closure.handed_on]
     return edits + [edit for call in closure.calls for edit in _call(script, closure, call, name)]
 
 
+def _handed_on(script: Script, closure: _Closure, use: ast.Name, name: str) -> Splice:
+    """`return step` becomes `return functools.partial(step, model=model)`."""
+    called = f"{closure.holder}.{name}" if closure.holder is not None else name
+    given = [f"{each}={_as_tensor(script, closure, each) or each}" for each in closure.captured]
+    partial = script.alias(_PARTIAL, use)
+    text = f"{partial}({', '.join([called, *given])})" if given else called
+    return Splice(*script.span(use), text)
+
+
 def _removal(script: Script, closure: _Closure, node: ast.stmt) -> Splice:
-    """Remove a statement, with the blank line after it at the start of a function."""
+    """Remove a statement, with the blank line after it if it starts a function or follows one."""
     found = removal(script, [node])
     rest = script.lines.text[found.end :]
-    is_first = closure.around.body[0] is node and not found.text
-    if is_first and rest.startswith(script.lines.newline):
-        return Splice(found.start, found.end + len(script.lines.newline), "")
+    newline = script.lines.newline
+    is_first = closure.around.body[0] is node
+    is_apart = is_first or script.lines.text[: found.start].endswith(newline * 2)
+    if is_apart and not found.text and rest.startswith(newline):
+        return Splice(found.start, found.end + len(newline), "")
     return found
 
 
@@ -245,7 +302,8 @@ def _compiler(script: Script, assigned: ast.Assign) -> str:
 
 def _call(script: Script, closure: _Closure, call: ast.Call, name: str) -> list[Splice]:
     by_name = call.keywords or any(isinstance(each, ast.Starred) for each in call.args)
-    given = [f"{each}={each}" if by_name else each for each in closure.captured]
+    values = {each: _as_tensor(script, closure, each) or each for each in closure.captured}
+    given = [f"{each}={value}" if by_name else value for each, value in values.items()]
     end = script.span(call)[1] - 1
     opens = script.source(call)[:-1].rstrip().endswith(("(", ","))
     edits = [Splice(end, end, ("" if opens else ", ") + ", ".join(given))] if given else []

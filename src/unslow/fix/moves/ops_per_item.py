@@ -30,6 +30,7 @@ from unslow.syntax.nodes import (
     inside,
     is_stored,
     method_of,
+    parameter_names,
 )
 from unslow.syntax.python_types import is_plain
 
@@ -127,17 +128,25 @@ def _items(script: Script, function: NamedFunction, loop: ast.For) -> Iterator[_
             raise script.refuse("the loop goes over more than plain sequences", loop)
     own = own_name(script, function)
     for name, sequence in pairs:
-        if dotted(sequence) is None:
+        is_fixed = stays_the_same(script, own, sequence)
+        if dotted(sequence) is None and not is_fixed:
             raise script.refuse("the loop goes over something that is made for it", sequence)
-        yield _Item(name, sequence, stays_the_same(script, own, sequence))
+        yield _Item(name, sequence, is_fixed)
 
 
 def _required(loop: _Loop) -> Invariance:
     """What the ops need; raises where they are not the same at every call."""
     script = loop.script
     bound = {item.name for item in loop.items}
-    check = Invariance(script, own_name(script, loop.function))
-    names = [name for name in free_names(script, loop.part) if name.id in bound]
+    own = own_name(script, loop.function)
+    check = Invariance(script, own)
+    free = list(free_names(script, loop.part))
+    names = [name for name in free if name.id in bound]
+    for name in free:
+        is_given = name.id in parameter_names(loop.function) - bound - {own}
+        called = loop.function.name
+        reason = f"`{name.id}` is an argument of `{called}`: what changes there has to be fed"
+        script.refuse_if(is_given, reason, name)
     check.require(loop.part, set(names))
     fixed = [item for item in loop.used() if item.is_fixed]
     script.refuse_if(not fixed, "the ops are made of nothing that stays the same", loop.part)

@@ -9,10 +9,19 @@ from unslow.fix.edit.blocks import above, at_end, extent, indent, reindented, si
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.fix.moves.extract_function import read_afterwards
-from unslow.syntax.nodes import StatementLoop, words
+from unslow.syntax.nodes import (
+    StatementLoop,
+    argument,
+    dotted,
+    inside,
+    last_name,
+    words,
+)
 from unslow.syntax.uses import jumps, uses
 
 _BATCH_METHODS = words("on_train_batch_begin on_train_batch_end on_batch_begin on_batch_end")
+# What writes summaries, with the position of the step among its arguments.
+_STEP_ARGUMENT = {"as_default": 0, "scalar": 2, "histogram": 2, "image": 2, "text": 2, "audio": 3}
 _CALLBACKS = ("keras.callbacks.Callback", "keras.callbacks.callback.Callback")
 
 
@@ -26,11 +35,11 @@ def guard(script: Script, line: int, every: int, last: int | None = None) -> Scr
         raise script.refuse(f"the statement already runs every {present} steps only", part[0])
     loops = script.loops_around(part[0])
     if not loops:
-        batch = batch_number(script, part[0])
-        if batch is None:
+        number = batch_number(script, part[0]) or _written_step(script, part)
+        if number is None:
             raise script.refuse("the statement is not in a loop", part[0])
         _may_be_left_out(script, part)
-        return script.edit([_guarded(script, part, batch, every)])
+        return script.edit([_guarded(script, part, number, every)])
     _may_be_left_out(script, part)
     loop = loops[0]
     counter = _counter(script, loop)
@@ -68,6 +77,21 @@ def batch_number(script: Script, node: ast.stmt) -> str | None:
     is_callback = owner is not None and script.inherits(owner, *_CALLBACKS)
     name = function.args.args[1].arg
     return name if is_callback and name not in uses(function.body).changes else None
+
+
+def _written_step(script: Script, part: Sequence[ast.stmt]) -> str | None:
+    """The step that statements give to what they write into a summary."""
+    for call in inside(part, ast.Call):
+        method = last_name(call.func)
+        is_written = method in _STEP_ARGUMENT and (
+            (isinstance(call.func, ast.Attribute) and method == "as_default")
+            or script.name(call.func).startswith("tf.summary.")
+        )
+        step = argument(call, "step", _STEP_ARGUMENT[method]) if is_written else None
+        path = dotted(step)
+        if path is not None and path.partition(".")[0] not in uses(part).writes:
+            return path
+    return None
 
 
 def _may_be_left_out(script: Script, part: Sequence[ast.stmt]) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
 from unslow.fix.edit.blocks import siblings
 from unslow.fix.edit.script import Script
 from unslow.fix.moves.run_every_n import guard
 from unslow.syntax.literals import Literal
-from unslow.syntax.nodes import DEFINITIONS, inside
+from unslow.syntax.nodes import DEFINITIONS, NamedFunction, inside
 
 
 def rarer(script: Script, line: int, times: int, last: int | None = None) -> Script:
@@ -23,13 +24,30 @@ def rarer(script: Script, line: int, times: int, last: int | None = None) -> Scr
     if found is None:
         return guard(script, line, times, last)
 
-    def longer(literal: Literal[Script]) -> str:
-        if not isinstance(literal.value, int):
-            what = literal.source.source(literal.node)
-            raise script.refuse(f"it runs every `{what}` steps, which is no whole number", found)
-        return str(literal.value * times)
+    return _lengthened(script, found, lambda interval: interval * times)
 
-    return script.with_value(found.right, longer)
+
+def function_rarer(script: Script, function: NamedFunction, every: int) -> Script | None:
+    """Lengthens the interval at which a function does its work; None where it has none.
+
+    The new interval is a multiple of the old one, about as long as `every`.
+    """
+    tests = [node.test for node in function.body if isinstance(node, ast.If)]
+    rests = [part for part in inside(tests, ast.BinOp) if _is_rest(part)]
+    if not rests:
+        return None
+    script.refuse_if(len(rests) > 1, f"`{function.name}` has more than one interval", function)
+    return _lengthened(script, rests[0], lambda interval: interval * max(2, every // interval))
+
+
+def _lengthened(script: Script, rest: ast.BinOp, change: Callable[[int], int]) -> Script:
+    def longer(literal: Literal[Script]) -> str:
+        if not isinstance(literal.value, int) or literal.value < 1:
+            what = literal.source.source(literal.node)
+            raise script.refuse(f"it runs every `{what}` steps, which is no whole number", rest)
+        return str(change(literal.value))
+
+    return script.with_value(rest.right, longer)
 
 
 def _period(script: Script, node: ast.stmt) -> ast.BinOp | None:

@@ -25,6 +25,7 @@ from unslow.syntax.python_types import PythonType, type_in_loops
 _FUNCTION = "tf.function"
 _TENSORS = ("tf.constant", "tf.cast", "tf.convert_to_tensor")
 _TAKES_TENSORS = words("cast print convert_to_tensor")
+_COMPUTE = words("clip_by_global_norm clip_by_norm clip_by_value maximum minimum multiply pow")
 _STATIC = words("shape get_shape as_list")
 
 
@@ -32,7 +33,11 @@ def number_as_tensor(
     script: Script, line: int, function: str, name: str, number: str, body: NamedFunction | None
 ) -> Script:
     """`step(x, rate)` becomes `step(x, tf.constant(rate))`."""
-    kinds = {_use(body, node) for node in reads(body.body, name)} if body is not None else set()
+    kinds = (
+        {use_of_number(body, node) for node in reads(body.body, name)}
+        if body is not None
+        else set()
+    )
     if "other" in kinds:
         reason = f"`{name}` is used in `{function}` in a way that needs a Python number"
         raise CannotEdit(reason, line)
@@ -106,7 +111,7 @@ def _parameters(body: NamedFunction | None) -> list[str]:
     return positional_names(body) if body is not None else []
 
 
-def _use(body: NamedFunction, node: ast.Name) -> str:
+def use_of_number(body: NamedFunction, node: ast.Name) -> str:
     """How a function uses a number: "compared", "computed", "taken" as a tensor, or "other"."""
     if any(node in ast.walk(part) for part in _bounds(body)):
         return "taken"  # `image[row : row + 8]`: a tensor is cut by tensors as well
@@ -115,6 +120,8 @@ def _use(body: NamedFunction, node: ast.Name) -> str:
             return "compared"
         case ast.Call(func=function) if last_name(function) in _TAKES_TENSORS:
             return "taken"
+        case ast.Call(func=function) if last_name(function) in _COMPUTE:
+            return "computed"
         case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div() | ast.Pow()):
             return "computed"
         case ast.UnaryOp():
