@@ -111,6 +111,7 @@ def test_ops_called_one_by_one_that_no_finding_covers_are_not_complete() -> None
     assert not account.complete
     assert not account_of(sketch.run(), [finding(0.45)]).uncovered
     assert not account_of(replace(sketch, source="").run(), []).uncovered, "it is not repeated"
+    assert not account_of(replace(sketch, seconds=[0.3] * 3).run(), []).uncovered, "no habit"
 
 
 def test_the_same_after_the_last_step_is_not_complete() -> None:

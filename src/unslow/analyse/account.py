@@ -77,6 +77,7 @@ _KINDS = {Phase.RUN: Kind.COMPUTE, Phase.EVAL: Kind.KNOWN}
 _FEW_STARTS = 3  # steps after the first: what so few of them prepare is a search over models
 _OF_LARGEST = 0.1  # of the longest preparation: a step that prepares less does not start anew
 _PREPARATION = "data preparation"
+_FIRST_TIMED = 5  # steps: ops are timed from this one on; fewer show no habit
 _OP_BY_OP = "calling ops one by one"
 _STARTING = frozenset((Phase.TRACE, Phase.BUILD, Phase.HOOKS))  # of a first step: paid once
 
@@ -252,7 +253,11 @@ def _other(run: Run, loops: Sequence[Loop], samples: Sequence[Sample]) -> list[P
         Part(OWN_PYTHON, own - prepared - ended, Kind.REST, _hottest(named[OWN_PYTHON])),
         *_called(
             Part(CALLED, called, Kind.COMPUTE, _hottest(named[CALLED])),
-            [dispatching(run, region_of(loop), scope) for loop in loops],
+            [
+                dispatching(run, region_of(loop), scope)
+                for loop in loops
+                if loop.steps >= _FIRST_TIMED
+            ],
         ),
     ]
     return [part for part in parts if part.seconds]
