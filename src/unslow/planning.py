@@ -72,12 +72,16 @@ class Composition:
         self.texts: dict[str, str] = {}
 
     def steps(self) -> Iterator[Step]:
+        """One step per fix: two findings at one line, in two parts of the run, have the same."""
         causes = {cause.id: cause for cause in load()[0]}
+        seen: list[Fix] = []
         for index, finding in enumerate(self._diagnosis.findings):
             planned = self._diagnosis.fixes.get(index)
-            if planned is None or (self._only and finding.cause != self._only):
+            is_wanted = not self._only or finding.cause == self._only
+            if planned is None or not is_wanted or planned in seen:
                 continue
             if isinstance(planned, Fix):
+                seen.append(planned)
                 planned = self._again(causes[finding.cause], finding, planned)
             new = planned.files if isinstance(planned, Fix) else {}
             yield Step(finding, planned, dict(self.texts), {**self.texts, **new})

@@ -97,6 +97,31 @@ def test_large_overhead_without_a_finding_is_not_complete() -> None:
     assert account_of(run, [finding(3.0)]).complete
 
 
+def test_ops_called_one_by_one_that_no_finding_covers_are_not_complete() -> None:
+    source = "\n" * 9 + "for x in data:\n    train(x)\n    model(x)\n"
+    samples = [
+        Sample((HERE,), "tensorflow", 0, True, 50, 0, 50, Phase.OTHER, ((1.0, 2.0, 50),)),
+    ]
+    phases = {Phase.RUN: 0.5}
+    sketch = Sketch("", phases=phases, style="function", samples=samples, source=source)
+    account = account_of(sketch.run(), [])
+    [part] = account.uncovered
+    assert (part.name, part.location) == ("calling ops one by one", HERE)
+    assert part.seconds == pytest.approx(0.5)
+    assert not account.complete
+    assert not account_of(sketch.run(), [finding(0.45)]).uncovered
+    assert not account_of(replace(sketch, source="").run(), []).uncovered, "it is not repeated"
+    assert not account_of(replace(sketch, seconds=[0.3] * 3).run(), []).uncovered, "no habit"
+
+
+def test_the_same_after_the_last_step_is_not_complete() -> None:
+    source = "\n" * 10 + "for x in data:\n    model(x)\n"
+    samples = [sampled("tensorflow", ((2.0, 4.0, 100),), Phase.OTHER)]
+    phases = {Phase.RUN: 1.0}
+    run = Sketch("", phases=phases, samples=samples, source=source, after=2.0).run()
+    assert [part.seconds for part in account_of(run, []).uncovered] == [pytest.approx(2.0)]
+
+
 def test_what_first_steps_pay_for_once_is_no_overhead() -> None:
     trace = [0.9] + [0.0] * 99
     run = Sketch("", [5.0] + [0.1] * 99, phases={Phase.RUN: 0.1, Phase.TRACE: trace}).run()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from unslow.causes.hoarded_tensors import HoardedTensors, _shown_by_a_view
+from unslow.causes.hoarded_tensors import HoardedTensors, _advice, _shown_by_a_view
 from unslow.diagnose import diagnose
 from unslow.facts.memory import Container
 from unslow.model import Fix, Safety
@@ -18,6 +18,20 @@ def test_slices_of_large_arrays_are_stored_as_copies() -> None:
     fix = diagnosis.fixes[0]
     assert isinstance(fix, Fix) and fix.safety is Safety.EXACT
     assert "self.history.append(states[:, 0].copy())" in fix.files["train.py"]
+
+
+@pytest.mark.parametrize(
+    ("element", "says"),
+    [
+        ("tensor float32[]", "float(loss)"),
+        ("tuple of 2 × tensor float32[96, 32, 32, 3]", "only what is used later"),
+        ("list of 4 × array float32[1000]", "write them to disk"),
+        ("method with Tape", "float(loss)"),
+    ],
+)
+def test_no_number_can_stand_for_a_picture(element: str, says: str) -> None:
+    container = Container(path="rows", kind="list", length=100, bytes=1e9, element=element)
+    assert says in _advice(container)
 
 
 @pytest.mark.parametrize(

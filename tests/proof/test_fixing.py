@@ -14,7 +14,7 @@ from unslow.causes.gc_pauses import _Asked
 from unslow.model import Diagnosis, Finding, Location, Proof, Quality, Run, Verdict
 from unslow.planning import fixes_for
 from unslow.proof import fixing
-from unslow.proof.fixing import Outcome, Wanted, proved
+from unslow.proof.fixing import Outcome, Wanted, planned, proved
 from unslow.proof.question import Question
 from unslow.proof.trials import Side
 
@@ -37,6 +37,16 @@ def diagnosis(tmp_path: Path) -> Diagnosis:
     )
     fixes = fixes_for(findings, run, load()[0])
     return Diagnosis(run, findings, fixes, (), 0.0, 0.0, 0.0)
+
+
+def test_two_findings_with_the_same_fix_are_one_change(diagnosis: Diagnosis) -> None:
+    first = diagnosis.findings[0]
+    after = replace(first, stretch="after the last step", seconds=0.5)
+    twice = replace(
+        diagnosis, findings=(first, after), fixes=dict.fromkeys((0, 1), diagnosis.fixes[0])
+    )
+    [outcome] = planned(twice)
+    assert outcome.step.finding is first
 
 
 Judge = Callable[[int], Proof]

@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from unslow.analyse.graphs.eager_calls import Dispatching, Region, dispatching, region_of
 from unslow.analyse.graphs.first_step import first_step
 from unslow.analyse.grouping import grouped
 from unslow.analyse.input.waits import hidden_in_runs
@@ -76,6 +77,8 @@ _KINDS = {Phase.RUN: Kind.COMPUTE, Phase.EVAL: Kind.KNOWN}
 _FEW_STARTS = 3  # steps after the first: what so few of them prepare is a search over models
 _OF_LARGEST = 0.1  # of the longest preparation: a step that prepares less does not start anew
 _PREPARATION = "data preparation"
+_FIRST_TIMED = 5  # steps: ops are timed from this one on; fewer show no habit
+_OP_BY_OP = "calling ops one by one"
 _STARTING = frozenset((Phase.TRACE, Phase.BUILD, Phase.HOOKS))  # of a first step: paid once
 
 
@@ -145,7 +148,8 @@ def account_of(run: Run, findings: Sequence[Finding]) -> Account:
         stretches.append(training)
     for name, start, end in gaps(run, process, loops):
         claims = [finding for finding in faults if finding.stretch == name]
-        stretches.append(_outside(name, (start, end), samples, claims))
+        region = Region(process.index, name, start, end)
+        stretches.append(_outside(run, region, samples, claims))
     stretches.sort(key=lambda stretch: ORDER.index(stretch.name))
     return Account(
         seconds=sum(stretch.seconds for stretch in stretches),
@@ -238,7 +242,8 @@ def _other(run: Run, loops: Sequence[Loop], samples: Sequence[Sample]) -> list[P
         share = called_share(loop, samples)
         called += share * loop.phase(Phase.OTHER)
         own += (1 - share) * loop.phase(Phase.OTHER)
-    named = _by_name(samples, Scope(run, loops[0].process))
+    scope = Scope(run, loops[0].process)
+    named = _by_name(samples, scope)
     in_python = [*named[OWN_PYTHON], *named[_PREPARATION], *named[ENDING]]
     each_sample = own / max(1, in_steps(in_python))
     prepared, ended = (each_sample * in_steps(named[name]) for name in (_PREPARATION, ENDING))
@@ -246,9 +251,26 @@ def _other(run: Run, loops: Sequence[Loop], samples: Sequence[Sample]) -> list[P
         Part(_PREPARATION, prepared, Kind.KNOWN, _hottest(named[_PREPARATION])),
         Part(ENDING, ended, Kind.KNOWN, _hottest(named[ENDING])),
         Part(OWN_PYTHON, own - prepared - ended, Kind.REST, _hottest(named[OWN_PYTHON])),
-        Part(CALLED, called, Kind.COMPUTE, _hottest(named[CALLED])),
+        *_called(
+            Part(CALLED, called, Kind.COMPUTE, _hottest(named[CALLED])),
+            [
+                dispatching(run, region_of(loop), scope)
+                for loop in loops
+                if loop.steps >= _FIRST_TIMED
+            ],
+        ),
     ]
     return [part for part in parts if part.seconds]
+
+
+def _called(part: Part, dispatched: Sequence[Dispatching]) -> list[Part]:
+    """Calls of TensorFlow, and of them what is spent on calling ops one by one."""
+    seconds = min(part.seconds, sum(each.seconds for each in dispatched))
+    if not seconds:
+        return [part]
+    most = max(dispatched, key=lambda each: each.seconds)
+    rest = replace(part, seconds=part.seconds - seconds)
+    return [rest, Part(_OP_BY_OP, seconds, Kind.WASTE, most.location)]
 
 
 def _by_name(samples: Iterable[Sample], scope: Scope) -> dict[str, list[Sample]]:
@@ -299,31 +321,32 @@ def _without(parts: Sequence[Part], taken: float) -> list[Part]:
 
 
 def _outside(
-    name: str,
-    interval: tuple[float, float],
-    samples: Sequence[Sample],
-    findings: Sequence[Finding],
+    run: Run, region: Region, samples: Sequence[Sample], findings: Sequence[Finding]
 ) -> Stretch:
     """A stretch outside of the steps, by stack samples.
 
     What the program does there once is known.
     """
-    seconds = interval[1] - interval[0]
+    name, seconds = region.stretch, region.stop - region.start
     if name == IMPORT:
         return Stretch(name, seconds, (Part("import", seconds, Kind.KNOWN),))
     lines: dict[str, dict[Location, float]] = defaultdict(lambda: defaultdict(float))
     for sample in samples:
-        count = sample.within(*interval)
+        count = sample.within(region.start, region.stop)
         if count and sample.stack:
             lines[name_of(sample)][sample.stack[0]] += count
     whole = sum(sum(counter.values()) for counter in lines.values())
     if not whole:
         kind = Kind.KNOWN if seconds < _SHORT else Kind.REST
         return Stretch(name, seconds, (Part("not sampled", seconds, kind),))
-    parts = [
-        Part(label, seconds * sum(counter.values()) / whole, Kind.KNOWN, _most(counter))
-        for label, counter in lines.items()
-    ]
+    parts = []
+    for label, counter in lines.items():
+        taken = seconds * sum(counter.values()) / whole
+        part = Part(label, taken, Kind.KNOWN, _most(counter))
+        if label == CALLED:
+            parts += _called(part, [dispatching(run, region, Scope(run, region.process))])
+        else:
+            parts.append(part)
     claimed, _ = _claimed(findings, seconds)
     taken = sum(part.seconds for part in claimed)
     return Stretch(name, seconds, (*claimed, *_without(parts, taken)))

@@ -13,7 +13,7 @@ from unslow.model import Location, Run, Sample
 from unslow.syntax.nodes import NamedFunction, StatementLoop, inside, last_name, lines_of, own_nodes
 from unslow.syntax.tree import Tree, tree_of
 
-_FRAMES_KEPT = 6  # a longer stack is cut off, and with it perhaps the frame that holds the loop
+FRAMES_KEPT = 6  # a longer stack is cut off, and with it perhaps the frame that holds the loop
 _PLACES = 8192
 
 
@@ -105,7 +105,6 @@ class Scope:
 
     @cached_property
     def _fits(self) -> set[Line]:
-        """Calls of fit, which are loops in one line."""
         found: set[Line] = set()
         for loop in self.training:
             if loop.style == "keras" or not self.sources.loops(loop.update):
@@ -120,10 +119,14 @@ class Scope:
         for depth in range(len(sample.stack), 0, -1):
             if self._is_inside(sample.stack[depth - 1]):
                 return sample.stack[:depth]
-        return sample.stack if len(sample.stack) >= _FRAMES_KEPT else ()
+        return sample.stack if len(sample.stack) >= FRAMES_KEPT else ()
 
     def _is_inside(self, place: Location) -> bool:
-        return line_of(place) in self._fits or any(loop.holds(place) for loop in self._loops)
+        return self.is_fit(place) or any(loop.holds(place) for loop in self._loops)
+
+    def is_fit(self, place: Location) -> bool:
+        """Whether a line calls `fit`, which is a loop in one line."""
+        return line_of(place) in self._fits
 
     def trains(self, file: str, node: ast.stmt) -> bool:
         """Whether a loop is one of those around the updates."""

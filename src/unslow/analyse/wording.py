@@ -30,6 +30,12 @@ def share(value: float) -> str:
     return f"{100 * value:.0f}%"
 
 
+def estimate(value: float) -> int:
+    """A count that is only estimated: three significant digits."""
+    whole = round(value)
+    return round(whole, 3 - len(str(abs(whole))))
+
+
 def _digits(value: float) -> str:
     """Three significant digits, never in scientific notation."""
     if value == 0 or not math.isfinite(value):

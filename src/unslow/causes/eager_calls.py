@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from unslow.analyse import wording as say
 from unslow.analyse.account import AFTER, BETWEEN, PROGRAM, SETUP
 from unslow.analyse.graphs.eager_calls import READS, EagerCalls, eager_calls
+from unslow.analyse.grouping import grouped
+from unslow.analyse.places import line_of
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import LEAST_SHARE, Cause
 from unslow.facts.eager import EagerOps
@@ -34,6 +37,13 @@ _WHEN = {  # by stretch of the account
     BETWEEN: " between loops",
     AFTER: " after the last step",
 }
+
+
+@dataclass(frozen=True)
+class _Called:
+    """What is known of the line's call."""
+
+    model: bool  # Keras runs a layer or model below it
 
 
 class RepeatedEagerCalls(Cause):
@@ -65,19 +75,22 @@ class RepeatedEagerCalls(Cause):
     deeper_than = ("python-overhead",)
 
     def detect(self, run: Run) -> Iterable[Finding]:
+        """A line counts with all that it costs, in the steps, between loops and after them."""
         whole = max(run.seconds, run.trained)
-        for found in eager_calls(run):
-            if found.saved >= LEAST_SHARE * whole:
-                yield self._finding(run, found)
+        by_line = grouped(eager_calls(run), lambda found: line_of(found.location))
+        for calls in by_line.values():
+            if sum(found.saved for found in calls) >= LEAST_SHARE * whole:
+                yield from (self._finding(run, found) for found in calls)
 
     def _finding(self, run: Run, found: EagerCalls) -> Finding:
         where = say.place(run, found.location)
         stretch = found.region.stretch
+        rate = say.estimate(found.ops_per_second)
         common = ", ".join(f"{name} ({count})" for name, count in found.top[:4])
         return Finding(
             cause=self.id,
             title=f"{say.code(where)} runs op by op{_WHEN[stretch]}: "
-            f"{found.ops_per_second:,.0f} ops per second, {say.time(found.seconds)} in all",
+            f"{rate:,} ops per second, {say.time(found.seconds)} in all",
             location=where,
             seconds=found.saved,
             certainty=Certainty.LIKELY,
@@ -85,23 +98,24 @@ class RepeatedEagerCalls(Cause):
             evidence=(
                 Evidence("in TensorFlow called from this line", found.seconds, "s"),
                 Evidence("expected of a compiled function", found.seconds - found.saved, "s"),
-                Evidence("ops per second", round(found.ops_per_second)),
+                Evidence("ops per second", rate),
                 Evidence("least cost of dispatching one op", found.floor, "s"),
                 Evidence("most frequent ops", common),
             ),
             advice="Compile what the loop calls with @tf.function, or handle many elements in one "
             "call.",
+            detail=_Called(found.calls_model),
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        assert finding.location is not None
+        assert finding.location is not None and isinstance(finding.detail, _Called)
         line = finding.location.line
         try:
             converted, through = stacked(script, line), "convert sequences by way of NumPy"
         except CannotEdit:
             converted, through = script, ""
         try:
-            compiled = compile_call(converted, line)
+            compiled = compile_call(converted, line, finding.detail.model)
         except CannotEdit:
             if converted is script:
                 raise
@@ -133,12 +147,18 @@ def _window(step: int, kernels: float, outside: bool = False, ops: int = 200) ->
     )
 
 
+def _changed(window: Placed, **values: object) -> Placed:
+    return at(window.step, window.fact.replace(**values))
+
+
 def _sampled(start: float, end: float, leaf: str = "tensorflow") -> Sample:
     here = (Location("train.py", 11, "<module>"),)
     return Sample(here, leaf, 0, True, 50, 50, 100, Phase.OTHER, ((start, end, 100),))
 
 
 _SOURCE = "\n" * 9 + "for step in data:\n    act = model(state)\n    train(x)\n"
+_AFTER = "\n" * 9 + "for step in data:\n    for row in rows: model(row)\n    train(x)\n"
+_BEFORE = "\n" * 9 + "for row in rows:\n    model(row)\ntrain()\n"
 RepeatedEagerCalls.FIRES = (
     Sketch(
         "a model is called op by op between compiled updates",
@@ -162,7 +182,27 @@ RepeatedEagerCalls.FIRES = (
         before=10.0,
         facts=[_window(0, 0.001, outside=True)],
         samples=[_sampled(0.0, 10.0)],
-        source="\n" * 9 + "for row in rows:\n    model(row)\n" + "train()\n",
+        source=_BEFORE,
+    ),
+    Sketch(
+        "a model is called op by op once per epoch, in few of the steps",
+        phases={Phase.RUN: 0.7},
+        style="function",
+        facts=[
+            _changed(_window(9, 0.0, ops=1), lines=()),
+            _changed(_window(50, 0.001), outside=True),
+        ],
+        samples=[_sampled(1.0, 2.0)],
+        source=_AFTER,
+    ),
+    Sketch(
+        "the same after the last step, where no window was open",
+        phases={Phase.RUN: 1.0},
+        style="function",
+        after=2.0,
+        facts=[_changed(_window(50, 0.001), outside=True)],
+        samples=[_sampled(2.0, 4.0)],
+        source=_AFTER,
     ),
 )
 RepeatedEagerCalls.QUIET = (
@@ -190,5 +230,21 @@ RepeatedEagerCalls.QUIET = (
         facts=[_window(0, 0.001, outside=True)],
         samples=[_sampled(0.0, 10.0)],
         source="\n" * 10 + "model(row)\n" + "train()\n",
+    ),
+    Sketch(
+        "pictures are encoded one by one: every op computes",
+        style="function",
+        before=10.0,
+        facts=[_changed(_window(0, 0.0, outside=True), floor=1e-3, wall=0.205)],
+        samples=[_sampled(0.0, 10.0)],
+        source=_BEFORE,
+    ),
+    Sketch(
+        "a model is built in each turn",
+        style="function",
+        before=10.0,
+        facts=[_changed(_window(0, 0.0, outside=True), top=(("VarHandleOp", 40), ("Fill", 30)))],
+        samples=[_sampled(0.0, 10.0)],
+        source=_BEFORE,
     ),
 )

@@ -101,7 +101,7 @@ class FileGrowth(Cause):
             forecast=Forecast(
                 step=loop.steps * 10,
                 bytes=folder.bytes + 9 * loop.steps * rate,
-                text=f"the disk is full after {int(folder.free / rate):,} more steps, "
+                text=f"the disk is full after about {say.estimate(folder.free / rate):,} more steps, "
                 f"{left} after the end of this run",
                 on_disk=True,
             ),

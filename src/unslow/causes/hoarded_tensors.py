@@ -43,6 +43,7 @@ _LEAST_BYTES = 16 << 20  # a judgement: a history of a few MB is no problem
 _LEAST_BYTES_USED = 1 << 20
 _SLOWER = 0.5  # of a step, from the start to the end; a judgement: less may be the machine
 _SCALAR = re.compile(r"tensor \w*\[\]")
+_LARGE = re.compile(r"(tensor|array) \w*\[\d")  # has dimensions: no number can stand for it
 _ARRAY = re.compile(r"array (\w+)\[([\d, ]*)\]")
 # Times what an element shows, that it keeps: a view of a larger array. A judgement: of a smaller
 # part, a copy frees little.
@@ -55,6 +56,11 @@ _CACHE = "cache"
 _KEEP_LESS = (
     "Keep numbers instead of tensors in `{path}` (`float(loss)`), a running metric, or only the "
     "latest few: `collections.deque(maxlen=100)`."
+)
+_KEEP_FEW = (
+    "Keep in `{path}` only what is used later: the latest few (`collections.deque(maxlen=100)`), or "
+    "a part or summary of each. If all must be kept, write them to disk; pictures take a quarter of "
+    "float32 as uint8 arrays."
 )
 _KEEP_PART = "Keep only what is needed of `{path}`: joining copies all of it each time."
 _LIMIT_CACHE = (
@@ -100,7 +106,8 @@ class HoardedTensors(Cause):
 
     The fix
     Keep numbers instead of tensors (`float(loss)`), a running metric instead of a list, or only
-    the latest few in a `collections.deque(maxlen=…)`. Nothing that a step made may be reachable
+    the latest few in a `collections.deque(maxlen=…)`. Of pictures, gradients or feature maps, keep
+    the latest few or what is used later, or write them to disk. Nothing that a step made may be reachable
     from a container that only grows. Of a NumPy array, a slice is a view that keeps all of the
     array: store a copy of it.
 
@@ -227,7 +234,9 @@ def _shown_by_a_view(container: Container) -> float:
 
 
 def _advice(container: Container) -> str:
-    usual = _STORE_COPIES if _shown_by_a_view(container) else _KEEP_LESS
+    usual = _KEEP_FEW if _LARGE.search(container.element) else _KEEP_LESS
+    if _shown_by_a_view(container):
+        usual = _STORE_COPIES
     return _ADVICE.get(container.kind, usual).format(path=container.path)
 
 

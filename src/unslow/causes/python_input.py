@@ -12,7 +12,8 @@ from unslow.analyse.input.python_calls import Stack, by_workers, hottest, lines_
 from unslow.analyse.input.remedies import PythonWork, Remedy, best_remedy, certainty
 from unslow.analyse.input.waits import Wait, waits
 from unslow.analyse.loop_phases import is_between_calls
-from unslow.analyse.sampled_time import in_steps
+from unslow.analyse.places import Line, line_of
+from unslow.analyse.sampled_time import in_steps, is_at
 from unslow.analyse.scopes import Scope
 from unslow.analyse.sketches.pipelines import Made, pipeline_facts, stack_at
 from unslow.analyse.sketches.sketch import Sketch, at
@@ -24,6 +25,7 @@ from unslow.model import Evidence, Finding, Location, Phase, Run, Sample
 
 _WORTH = 0.10  # of a step: a pipeline that keeps up still waits a little now and then
 _FEWEST_SAMPLES = 8  # fewer may be chance
+_BUILDS = 0.1  # of the samples at a line in building layers: it makes models (judgement)
 _CHEAP_CALL = 500e-6  # seconds: below, passing an element on costs as much as making it
 _MANY_CALLS = 4  # per batch
 
@@ -41,6 +43,7 @@ _MAP = Made(
 _CALLED = PythonFunction(
     token="f", count=800, took=0.9, ran=0.85, place=Place("train.py", 3, "load")
 )
+_IN_GENERATOR = (Location("train.py", 3, "data"), Location("train.py", 10))
 # A generator that trains (its update is line 12), driven by another loop at line 16.
 _TRAINING_GENERATOR = """import data
 
@@ -131,10 +134,11 @@ class PythonInput(Cause):
         scope = Scope(run, process)
         loop = max(scope.training, key=lambda one: one.total, default=None)
         own = _own_python(scope)
+        builders = _building_lines(scope)
         counts = Counter[Stack]()
         for sample in own:
             *below, _ = scope.frames(sample)
-            if _makes_data(scope, tuple(below)):
+            if not is_at(sample, builders) and _makes_data(scope, tuple(below)):
                 counts[tuple(below)] += sample.in_steps
         total = in_steps(own)
         count = sum(counts.values())
@@ -200,20 +204,22 @@ class PythonInput(Cause):
             source="def data():\n    while True:\n        yield 1\n\n\n\n\n\n\n"
             "for x in data():\n    a\n    train(x)\n",
             samples=[
-                Sample(
-                    (Location("train.py", 3, "data"), Location("train.py", 10)),
-                    "python",
-                    0,
-                    True,
-                    12,
-                    13,
-                    25,
-                ),
+                Sample(_IN_GENERATOR, "python", 0, True, 12, 13, 25),
                 Sample((Location("train.py", 12),), "tensorflow", 0, True, 12, 13, 25, Phase.RUN),
             ],
         ),
     )
     QUIET = (
+        Sketch(
+            "a generator that loads models: below its line, layers are built",
+            phases={Phase.RUN: 0.5},
+            source="def models():\n    while True:\n        yield load()\n\n\n\n\n\n\n"
+            "for model in models():\n    a\n    model(x)\n",
+            samples=[
+                Sample(_IN_GENERATOR, "python", 0, True, 12, 13, 25),
+                Sample(_IN_GENERATOR, "keras", 0, True, 5, 5, 10, Phase.BUILD),
+            ],
+        ),
         Sketch(
             "the same function, hidden behind a longer step",
             phases={Phase.INPUT: 0.01, Phase.RUN: 0.95},
@@ -248,6 +254,17 @@ class PythonInput(Cause):
 def _own_python(scope: Scope) -> list[Sample]:
     """Samples of the script's own Python in its loops."""
     return [sample for sample in scope.samples if is_between_calls(sample) and is_python(sample)]
+
+
+def _building_lines(scope: Scope) -> set[Line]:
+    """Lines below which layers are built: what a generator makes there are models, not data."""
+    places = Counter[Line]()
+    building = Counter[Line]()
+    for sample in scope.samples:
+        here = line_of(sample.stack[0])
+        places[here] += sample.in_steps
+        building[here] += sample.in_steps * (sample.phase is Phase.BUILD)
+    return {here for here, built in building.items() if built > _BUILDS * places[here]}
 
 
 def _makes_data(scope: Scope, below: Stack) -> bool:

@@ -30,6 +30,7 @@ _TAKING_DOWN = ("python", "stdlib")
 _COMPILED = ("function", "keras", "session")
 _ONCE = 0.6  # of a line's seconds in a single step: something happened there once
 _MANY_STEPS = 20
+_FEWEST_STEPS = 3  # what fewer steps do is no habit that could be done less often
 _FEWEST_SAMPLES = 8  # fewer may be chance
 _NEARLY_ALL = 0.9  # of a function's seconds: then its hottest line is all there is to say
 
@@ -133,7 +134,7 @@ class PythonOverhead(Cause):
             raise CannotJudge("no stack samples were taken")
         for process in run.processes:
             scope = Scope(run, process.index)
-            if scope.training:
+            if sum(loop.steps for loop in scope.training) >= _FEWEST_STEPS:
                 yield from self._judge_lines(run, scope, process.index)
         for loop in run.loops:
             # Queues are filled by threads of the program: the step need not wait for those.
@@ -320,6 +321,13 @@ PythonOverhead.QUIET = (
         [at(50, _IN_FIT)],
     ),
     _half("a line before the loop", _sample(3, "python", 12, 0)),
+    Sketch(
+        "two steps, which show no habit",
+        [1.0, 1.0],
+        phases={Phase.RUN: 0.5},
+        source=_SOURCE,
+        samples=[_sample(11, "python", 12, 13), _TRAINS],
+    ),
     Sketch(
         "five per cent of each step",
         phases={Phase.RUN: 0.95},

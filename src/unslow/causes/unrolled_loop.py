@@ -68,7 +68,7 @@ class UnrolledLoop(Cause):
     def _finding(self, run: Run, unrolled: Unrolling) -> Finding:
         fact, loop, slower = unrolled.fact, unrolled.loop, unrolled.slower_step
         saved = unrolled.once - slower * loop.steps
-        enough = round(unrolled.once / slower)
+        enough = say.estimate(unrolled.once / slower)
         what = "this Python loop is unrolled"
         if unrolled.by_library:
             what = "a layer that is called here unrolls its loop"

@@ -38,6 +38,29 @@ def test_a_model_that_is_handed_in_is_compiled_before_the_loop() -> None:
     assert "    compiled_base = tf.function(base, reduce_retracing=True)\n    for r in" in fixed
 
 
+_TRANSLATOR = (
+    f"{_HEAD}class Translator:\n    def __init__(self, model, rows):\n"
+    "        self.model, self.rows = model, rows\n"
+    "    def decode(self, x, y):\n        for _ in self.rows:\n"
+    "            y = tf.concat([y, np.argmax(self.model((x, y)))], 1)\n"
+)
+
+
+def test_a_model_that_an_object_was_given_is_compiled_where_it_is_known_to_be_one() -> None:
+    fixed = compile_call(Script("a.py", _TRANSLATOR), 7, calls_model=True).script.text
+    made = "        self.compiled_model = tf.function(self.model, reduce_retracing=True)\n"
+    assert f"        self.model, self.rows = model, rows\n{made}" in fixed
+    assert "np.argmax(self.compiled_model((x, y)))" in fixed
+    with pytest.raises(CannotEdit, match="neither a function nor a model"):
+        compile_call(Script("a.py", _TRANSLATOR), 7)
+
+
+def test_what_is_compiled_already_is_not_compiled_again() -> None:
+    fixed = compile_call(Script("a.py", _TRANSLATOR), 7, calls_model=True).script
+    with pytest.raises(CannotEdit, match="neither a function nor a model"):
+        compile_call(fixed, 7, calls_model=True)
+
+
 def test_a_function_of_the_script_is_decorated() -> None:
     text = f"{_HEAD}def f(x):\n    return tf.sqrt(x) + 1.0\nfor x in rows:\n    f(x)\n"
     fixed = compile_call(Script("a.py", text), 5)

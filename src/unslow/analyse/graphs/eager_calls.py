@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from unslow.analyse.graphs.eager_cost import compiled_dispatch
 from unslow.analyse.grouping import grouped
 from unslow.analyse.loop_phases import LIBRARIES
+from unslow.analyse.places import line_of
 from unslow.analyse.sampled_time import passes
-from unslow.analyse.scopes import Sources
+from unslow.analyse.scopes import FRAMES_KEPT, Scope, Sources
 from unslow.analyse.stretches import IMPORT, gaps
 from unslow.facts.eager import EagerOps
 from unslow.facts.schema import Fact
-from unslow.model import Location, Phase, Run, Sample
+from unslow.model import Location, Loop, Phase, Run, Sample
 
 READS: tuple[type[Fact], ...] = (EagerOps,)
 # Of the samples at a line: the next frame inwards is named only while it holds as many.
@@ -23,7 +26,13 @@ _FEW_OPS = 50  # fewer are no loop over ops
 # Dispatching an op with the Python around it, as a multiple of the dispatch alone: 5 to 15 were
 # seen for plain ops, more for Keras layers. Time beyond that is not spent on dispatching ops.
 _AROUND_DISPATCH = 15.0
+# Seconds to dispatch one op: 10 to 25 µs were seen, on a busy machine too. Where the quickest ops of
+# a window take far longer, all of them compute: a loop that encodes pictures.
+_USUAL_DISPATCH, _MOST_DISPATCH = 2e-5, 5e-5
+_MAKES_VARIABLES = ("VarHandleOp", "VariableV2")
+_VARIABLES_SHARE = 0.05  # of the ops, a judgement: one in about six makes one while Keras builds
 _COMPREHENSIONS = ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>")
+_LAYER = "call"  # the method of a layer or model that Keras calls
 
 Weighted = list[tuple[Sample, float]]  # samples with the number that falls into a region
 
@@ -43,7 +52,8 @@ class EagerCalls:
     """A line whose calls run op by op, again and again."""
 
     region: Region
-    location: Location  # the innermost line that holds most of it
+    location: Location  # the innermost line outside of models that holds most of it
+    calls_model: bool  # Keras runs a layer or model of the user's below this line
     seconds: float  # in TensorFlow's Python and ops below this line
     saved: float  # of them, what a compiled function would not need
     ops_per_second: float
@@ -55,27 +65,56 @@ def eager_calls(run: Run) -> Iterator[EagerCalls]:
     """The most expensive line of every region that repeats eager ops."""
     sources = Sources(run.sources)
     for region in _regions(run):
-        windows = [seen for seen in run.facts(EagerOps) if seen.ops and _holds(region, seen)]
         second_per_sample, inside = _samples(run, region)
-        where = _hottest(inside, sources)
-        if not windows or where is None:
+        hot = _hottest(inside, sources)
+        if hot is None:
             continue
-        location, count = where
+        windows = _windows(run, region, hot.location)
+        if not _repeats_ops(windows):
+            continue
         cost = _Cost.of(windows)
-        # The window of a step is one turn of the loop; one outside of steps may hold many.
-        repeated = cost.ops if region.stretch else sum(window.ops for window in windows)
-        if repeated < _FEW_OPS:
-            continue
-        seconds = count * second_per_sample
+        seconds = hot.samples * second_per_sample
         yield EagerCalls(
             region=region,
-            location=location,
+            location=hot.location,
+            calls_model=hot.calls_model,
             seconds=seconds,
             saved=seconds * cost.saved_share,
             ops_per_second=cost.ops / cost.wall,
             floor=cost.floor,
             top=windows[-1].top,
         )
+
+
+@dataclass(frozen=True)
+class Dispatching:
+    """Seconds of a region that go into calling ops one by one, without what they compute."""
+
+    seconds: float = 0.0
+    location: Location | None = None
+
+
+def dispatching(run: Run, region: Region, scope: Scope) -> Dispatching:
+    """TensorFlow's Python below lines of the user's that are repeated.
+
+    What Keras does in `fit` by itself is not called by the user's lines. Where no window saw the
+    ops, it is not known what they compute.
+    """
+    second_per_sample, eager = _samples(run, region)
+    repeated = [pair for pair in eager if _is_called_repeatedly(pair[0], scope)]
+    hot = _hottest(repeated, scope.sources)
+    if hot is None:
+        return Dispatching()
+    windows = _windows(run, region, hot.location)
+    computing = _Cost.of(windows).computing_share if windows else 0.0
+    seconds = second_per_sample * _weight(repeated) * (1 - computing)
+    return Dispatching(seconds, hot.location)
+
+
+def _is_called_repeatedly(sample: Sample, scope: Scope) -> bool:
+    if scope.is_fit(sample.stack[0]):
+        return False
+    return any(_is_repeated(frame, scope.sources) for frame in sample.stack)
 
 
 def outside_steps(run: Run) -> Iterator[Region]:
@@ -85,6 +124,10 @@ def outside_steps(run: Run) -> Iterator[Region]:
         for name, start, end in gaps(run, process, loops):
             if name != IMPORT and end > start:
                 yield Region(process.index, name, start, end)
+
+
+def region_of(loop: Loop) -> Region:
+    return Region(loop.process, "", loop.start, loop.stop)
 
 
 def seconds_at(run: Run, region: Region, location: Location) -> float:
@@ -98,36 +141,96 @@ def seconds_at(run: Run, region: Region, location: Location) -> float:
 def _regions(run: Run) -> Iterator[Region]:
     for loop in run.loops:
         if loop.style != "eager":  # whose steps are judged as a whole
-            yield Region(loop.process, "", loop.start, loop.stop)
+            yield region_of(loop)
     yield from outside_steps(run)
 
 
-def _holds(region: Region, seen: EagerOps) -> bool:
-    """A window outside of steps belongs to a stretch, one of a step to its loop."""
-    inside = region.start <= seen.time <= region.stop
-    return seen.process == region.process and inside and seen.outside == bool(region.stretch)
+def _windows(run: Run, region: Region, location: Location) -> list[EagerOps]:
+    """The windows that saw ops below a line, those of a region if there are any.
+
+    What a program does in several regions costs the same in each. Where the line is in no window
+    (long stacks are cut off), the windows of the region count: of its steps, or outside of steps.
+    """
+    timed = [seen for seen in run.facts(EagerOps, region.process) if seen.ops]
+    windows = [seen for seen in timed if not _makes_variables(seen)]
+    inside = [seen for seen in windows if region.start <= seen.time <= region.stop]
+    for among in (inside, windows):
+        if at_line := [seen for seen in among if _saw(seen, location)]:
+            return at_line
+    return [seen for seen in inside if seen.outside == bool(region.stretch)]
+
+
+def _makes_variables(window: EagerOps) -> bool:
+    """Models were built meanwhile, which no compiled function does."""
+    made = sum(count for name, count in window.top if name in _MAKES_VARIABLES)
+    return made >= _VARIABLES_SHARE * window.ops
+
+
+def _saw(window: EagerOps, location: Location) -> bool:
+    here = line_of(location)
+    return any(line_of(frame) == here for stack, _, _ in window.lines for frame in stack)
+
+
+def _repeats_ops(windows: Sequence[EagerOps]) -> bool:
+    """The window of a step is one turn of the loop; one outside of steps may hold many."""
+    in_steps = sum(window.ops for window in windows if not window.outside)
+    outside = max((window.ops for window in windows if window.outside), default=0)
+    return max(in_steps, outside) >= _FEW_OPS
 
 
 def _samples(run: Run, region: Region) -> tuple[float, Weighted]:
     """Seconds per sample, and the samples in which TensorFlow was called op by op."""
-    samples = [sample for sample in run.samples_of(region.process) if sample.stack]
+    samples = _completed([sample for sample in run.samples_of(region.process) if sample.stack])
     counted = [(sample, sample.within(region.start, region.stop)) for sample in samples]
     eager = [(sample, count) for sample, count in counted if count and _is_eager(sample)]
     return (region.stop - region.start) / max(_weight(counted), 1e-9), eager
+
+
+def _completed(samples: Sequence[Sample]) -> list[Sample]:
+    """Samples whose stacks were cut off, with the outer frames that others have around theirs."""
+    callers: dict[Location, Counter[Location]] = {}
+    for sample in samples:
+        for inner, outer in pairwise(sample.stack):
+            callers.setdefault(inner, Counter())[outer] += sample.count
+    return [replace(each, stack=_with_callers(each.stack, callers)) for each in samples]
+
+
+def _with_callers(
+    stack: tuple[Location, ...], callers: Mapping[Location, Counter[Location]]
+) -> tuple[Location, ...]:
+    if len(stack) < FRAMES_KEPT:
+        return stack
+    found = list(stack)
+    while found[-1] in callers:
+        caller, _ = callers[found[-1]].most_common(1)[0]
+        if caller in found:  # a recursion
+            break
+        found.append(caller)
+    return tuple(found)
 
 
 def _is_eager(sample: Sample) -> bool:
     return sample.phase is Phase.OTHER and sample.leaf in LIBRARIES
 
 
-def _hottest(samples: Weighted, sources: Sources) -> tuple[Location, float] | None:
-    """The innermost line that holds most of the samples, if it runs in a loop; and how many.
+@dataclass(frozen=True)
+class _Hot:
+    """A line and the samples at it, below it and in the loop around it."""
+
+    location: Location
+    samples: float
+    calls_model: bool = False
+
+
+def _hottest(samples: Weighted, sources: Sources) -> _Hot | None:
+    """The innermost line that holds most of the samples, if it runs in a loop.
 
     Lines of one loop count together: what a loop repeats is one thing, named by its heaviest line.
+    A model that is called in a loop is one thing too: its layers are not told apart.
     """
     if _weight(samples) < _FEW_SAMPLES:
         return None
-    found: tuple[Location, float] | None = None
+    found: _Hot | None = None
     held, depth, repeated = samples, 0, False
     while groups := _by_loop(held, depth, sources):
         group = max(groups, key=lambda lines: sum(map(_weight, lines.values())))
@@ -135,7 +238,10 @@ def _hottest(samples: Weighted, sources: Sources) -> tuple[Location, float] | No
         if found is not None and weight < _HELD_SHARE * _weight(held):
             break
         line = max(group, key=lambda place: _weight(group[place]))
-        found = line, weight
+        if found is not None and repeated and line.function == _LAYER:
+            found = replace(found, calls_model=True)
+            break
+        found = _Hot(line, weight)
         repeated = repeated or _is_repeated(line, sources)
         held, depth = group[line], depth + 1
     return found if repeated else None
@@ -165,6 +271,7 @@ class _Cost:
     wall: float
     floor: float
     saved_share: float
+    computing_share: float  # of the eager ops, without functions that were called between them
 
     @classmethod
     def of(cls, windows: Sequence[EagerOps]) -> _Cost:
@@ -172,8 +279,27 @@ class _Cost:
         least = max(windows, key=lambda window: window.ops / max(window.wall, 1e-9))
         ops = max(1, least.ops)
         wall = max(least.wall, 1e-9)
-        floor = min(window.floor for window in windows)
-        computing = min((w.kernels + w.functions_took) / w.ops for w in windows if w.ops) * ops
-        eager = min(wall, computing + _AROUND_DISPATCH * floor * ops)
-        compiled = computing + compiled_dispatch(floor, ops)
-        return cls(ops, wall, floor, max(0.0, eager - compiled) / wall)
+        floor = min(map(_dispatch, windows))
+        kernels = min(_kernels(window) / window.ops for window in windows) * ops
+        functions = min(window.functions_took / window.ops for window in windows) * ops
+        around = _AROUND_DISPATCH * floor * ops
+        eager = min(wall, kernels + functions + around)
+        compiled = kernels + functions + compiled_dispatch(floor, ops)
+        calling = min(wall - least.functions_took, kernels + around)
+        return cls(
+            ops=ops,
+            wall=wall,
+            floor=floor,
+            saved_share=max(0.0, eager - compiled) / wall,
+            computing_share=min(1.0, kernels / max(calling, 1e-9)),
+        )
+
+
+def _kernels(window: EagerOps) -> float:
+    """Seconds that the ops of a window compute."""
+    return window.kernels + (window.floor - _dispatch(window)) * window.ops
+
+
+def _dispatch(window: EagerOps) -> float:
+    """The least cost of dispatching one op."""
+    return window.floor if window.floor <= _MOST_DISPATCH else _USUAL_DISPATCH

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from unslow.analyse import wording as say
 from unslow.analyse.host.machine import during, process_of
 from unslow.analyse.run.during import facts_during
 from unslow.analyse.stats.robust import running_median
@@ -98,7 +99,7 @@ def memory_left(process: Process) -> float:
 
 def steps_until_full(left: float, bytes_per_step: float) -> str:
     """When memory will be full, in words; nothing where it is not known what is left."""
-    steps = int(left / bytes_per_step)
+    steps = say.estimate(left / bytes_per_step)
     return f"out of memory in about {steps:,} steps" if steps else ""
 
 

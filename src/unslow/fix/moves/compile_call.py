@@ -41,15 +41,16 @@ class Compiled:
     draws: bool = False
 
 
-def compile_call(script: Script, line: int) -> Compiled:
+def compile_call(script: Script, line: int, calls_model: bool = False) -> Compiled:
     """Compiles the function or model that a line calls, or the function that the line is part of.
 
+    With `calls_model`, the line is known to call a model, whatever its name is bound to.
     The first one that a graph can keep is taken; otherwise the metric that the line updates;
     otherwise the other functions of TensorFlow's ops that the same loop calls, since what a loop
     repeats is one thing; otherwise the first obstacle is raised.
     """
     problem: CannotEdit | None = None
-    for attempt in _attempts(script, line):
+    for attempt in _attempts(script, line, calls_model):
         try:
             found = attempt()
         except CannotEdit as refused:
@@ -60,10 +61,12 @@ def compile_call(script: Script, line: int) -> Compiled:
     raise problem or script.refuse("the line calls neither a function nor a model", line)
 
 
-def _attempts(script: Script, line: int) -> Iterator[Callable[[], Compiled | None]]:
+def _attempts(
+    script: Script, line: int, calls_model: bool
+) -> Iterator[Callable[[], Compiled | None]]:
     """What may be compiled for a line, the best first."""
     for call in script.calls_at(line):
-        yield partial(_compiled, script, call)
+        yield partial(_compiled, script, call, calls_model)
     around = script.function_at(line)
     if script.loop_at(line) is not None:
         yield partial(_compiled_metric, script, line)
@@ -113,23 +116,28 @@ def _compiled_function(script: Script, function: NamedFunction) -> Compiled:
     return Compiled(compile_function(script, function, _ANY_SHAPE), function.name, draws)
 
 
-def _compiled(script: Script, call: ast.Call) -> Compiled | None:
+def _compiled(script: Script, call: ast.Call, calls_model: bool) -> Compiled | None:
     """The script with what a call calls compiled; None where it calls nothing of the kind."""
     function = script.own_function(call)
     if function is not None and script.compiler(function) is None:
         return _compiled_function(script, function)
-    if _is_model(script, call):
+    if _is_model(script, call, calls_model):
         return _with_compiled_model(script, call)
     return None
 
 
-def _is_model(script: Script, call: ast.Call) -> bool:
-    """Whether the call runs a Keras model; `training=` is what only Keras takes."""
+def _is_model(script: Script, call: ast.Call, calls_model: bool) -> bool:
+    """Whether the call runs a Keras model; `training=` is what only Keras takes.
+
+    On a line that is known to call a model, it is the name or attribute that the script sets.
+    """
     if not isinstance(call.func, _PLACES) or method_of(call) in ("fit", "predict", "evaluate"):
         return False
     known = script.kind(call.func)
     if known is not Kind.UNKNOWN or script.callee(call) is not None:
         return known is Kind.MODEL
+    if calls_model and script.assignments(call.func):
+        return True
     return argument(call, "training") is not None or _has_weights(script, call.func)
 
 
