@@ -33,7 +33,6 @@ def trial(
         rss=memory,
         rss_steps=np.arange(len(memory), dtype=float),
         weights={"w": np.full(4, weights)},
-        losses=np.zeros(0),
         peak=0.0,
         errors="Traceback\nValueError: no such shape",
     )

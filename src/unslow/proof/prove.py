@@ -12,7 +12,7 @@ from unslow.model import Proof, Verdict
 from unslow.proof.budget import OutOfTime
 from unslow.proof.growth import growth_gone
 from unslow.proof.proof_text import sentences
-from unslow.proof.quality import compare_quality
+from unslow.proof.quality import STEPS, Pace, Plan, compare_quality
 from unslow.proof.question import LEAST_STEPS, Question, question_for, steps_for
 from unslow.proof.speed import interval, is_clear, paired_verdict, speed_verdict
 from unslow.proof.trials import Side, Trial, difference, run_trial
@@ -50,12 +50,10 @@ def prove(
         trials.run_more_pairs()
         proof = _judge(trials)
         if question.quality and proof.verdict is Verdict.RESULTS_DIFFER:
-            proof = _by_quality(proof, trials)
-            if proof.verdict is Verdict.RESULTS_DIFFER and proof.quality is None:
-                missing = "; too few losses were seen to compare how well it trains"
+            proof, missing = _by_quality(proof, trials)
     except OutOfTime:
         return _unfinished(trials)
-    return replace(proof, text="; ".join(sentences(proof)) + missing)
+    return replace(proof, text="; ".join([*sentences(proof), *filter(None, [missing])]))
 
 
 def failed(problem: AfterFails) -> Proof:
@@ -215,17 +213,24 @@ def _judge(trials: _Trials) -> Proof:
     )
 
 
-def _by_quality(proof: Proof, trials: _Trials) -> Proof:
-    """With other weights, proved if it is faster and trains as well over several seeds."""
+def _by_quality(proof: Proof, trials: _Trials) -> tuple[Proof, str]:
+    """With other weights, proved if it is faster and trains as well over several seeds.
+
+    Also what stood in the way of comparing that.
+    """
     faster = speed_verdict(proof.before, proof.after)
     if faster is not Verdict.PROVED and not proof.growth:
-        return replace(proof, verdict=faster)
+        return replace(proof, verdict=faster), ""
     progress, question = trials.progress, trials.question
     progress("the weights differ, as this fix may: comparing the loss over several seeds")
-    quality = compare_quality(trials.sides, question.steps, question.budget, progress)
-    same = quality is not None and quality.same
-    verdict = Verdict.PROVED if same else Verdict.RESULTS_DIFFER
-    return replace(proof, verdict=verdict, quality=quality)
+    pace = Pace.of(trials.before[-1], trials.after[-1])
+    steps = min(STEPS, question.training or STEPS)
+    found = compare_quality(trials.sides, Plan(steps, pace, question.budget), progress)
+    if found.quality is None:
+        verdict = Verdict.UNSURE if found.unsure else Verdict.RESULTS_DIFFER
+        return replace(proof, verdict=verdict), found.missing
+    verdict = Verdict.PROVED if found.quality.same else Verdict.RESULTS_DIFFER
+    return replace(proof, verdict=verdict, quality=found.quality), ""
 
 
 def _unfinished(trials: _Trials) -> Proof:
