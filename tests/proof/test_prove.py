@@ -14,6 +14,7 @@ from unslow.facts.memory import MemoryHigh
 from unslow.model import Finding, Peak, Verdict
 from unslow.proof import prove as proving
 from unslow.proof.measures import PeakMemory, SteadySteps, WholeProgram
+from unslow.proof.quality import STEPS, Comparison, Plan
 from unslow.proof.question import PAIRS, TO_THE_END, Question, question_for
 from unslow.proof.speed import speed_verdict
 from unslow.proof.trials import Side, Trial, difference
@@ -368,3 +369,32 @@ def test_pairs_that_took_turns_show_a_small_slowdown_on_a_wandering_machine(
     proof = proving.prove(BEFORE, AFTER, question)
     assert proof.verdict is Verdict.SLOWER
     assert "≈1.05× slower (1.05–1.05× slower)" in proof.text
+
+
+def test_other_weights_without_a_loss_to_compare_say_what_is_missing(
+    trials: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fix that may lead to other weights: faster, but how well it trains is not known."""
+    trials(lambda is_after: trial(np.full(200, 0.001 if is_after else 0.01), 1.0 + is_after))
+    for unsure, expected in ((True, Verdict.UNSURE), (False, Verdict.RESULTS_DIFFER)):
+        found = Comparison(None, "no loss was seen", unsure)
+        monkeypatch.setattr(proving, "compare_quality", lambda *_, found=found: found)
+        proof = proving.prove(BEFORE, AFTER, Question(200, quality=True))
+        assert proof.verdict is expected
+        assert proof.text.endswith("; no loss was seen")
+
+
+def test_the_loss_is_compared_over_the_whole_training_or_enough_of_it(
+    trials: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trials(lambda is_after: trial(np.full(200, 0.001 if is_after else 0.01), 1.0 + is_after))
+    steps = []
+
+    def compare(sides: object, plan: Plan, progress: object) -> Comparison:
+        steps.append(plan.steps)
+        return Comparison(None)
+
+    monkeypatch.setattr(proving, "compare_quality", compare)
+    for training in (None, 28, 100_000):
+        proving.prove(BEFORE, AFTER, Question(5, quality=True, training=training))
+    assert steps == [STEPS, 28, STEPS]
