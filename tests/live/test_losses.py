@@ -64,7 +64,7 @@ with tf.Session() as session:
             "0",
             {"loss#0", "output half#0", "metric train_loss#0"},
         ),
-        (_KERAS, "0", {"output loss#0", "metric loss#0"}),
+        (_KERAS, "0", {"metric loss#0"}),
         (_KERAS, "1", {"output loss#0", "metric loss#0"}),
         (_SESSION, "0", {"fetch loss:0#0", "fetch at 1#0"}),
     ],
