@@ -35,7 +35,7 @@ ROWS, FEATURES, CLASSES = 1024, 12, 6
 REFERENCE = 24  # seeds that tell whether a change really harms
 WORSE = 0.1  # of the held-out loss: a change that raises it by less is not called harm here
 SURE = 4.0  # standard errors by which it must be raised
-HARMFUL, SAME = 250, 400  # decisions of each kind
+HARMFUL, SAME = 130, 200  # decisions of each kind
 SHORT = (24, 60)  # steps: what the same test says if it sees the beginning only
 
 Floats = npt.NDArray[np.float64]

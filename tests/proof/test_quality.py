@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import cast
 
@@ -22,7 +23,9 @@ from unslow.proof.quality import (
     compare_quality,
     judge,
 )
-from unslow.proof.trials import Side
+from unslow.proof.trials import Side, Trial
+
+from .test_prove import trial as known_trial
 
 Curves = list[np.ndarray]
 SIDES = cast("tuple[Side, Side]", ("before", "after"))
@@ -98,6 +101,21 @@ def test_points_of_students_t() -> None:
 
 
 # With trials
+
+
+def test_a_long_first_step_is_part_of_the_start() -> None:
+    """A compiled step traces once: 120 steps do not take ten times as long as 12."""
+    seconds = np.array([16.0, *[0.01] * 11])
+    pace = Pace.of(*(trial(seconds, took=26.11) for _ in range(2)))
+    assert pace.start == pytest.approx(52.0)
+    assert pace.pairs(1, 101) == pytest.approx(52.0 + 101 * 0.02)
+    single = Pace.of(*(trial(seconds[:1], took=20.0) for _ in range(2)))
+    assert single.pairs(1, 101) == pytest.approx(40.0)
+
+
+def trial(seconds: np.ndarray, took: float) -> Trial:
+    made = known_trial(seconds)
+    return replace(made, took=took)
 
 
 @pytest.fixture

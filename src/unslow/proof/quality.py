@@ -62,15 +62,17 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Pace:
-    """Seconds of a pair of trials: for both starts, and for each step of both sides."""
+    """Seconds of a pair of trials: up to the second step of both, and for each step of both."""
 
     start: float
     step: float
 
     @classmethod
     def of(cls, before: Trial, after: Trial) -> Pace:
-        starts = [max(0.0, trial.took - float(trial.seconds.sum())) for trial in (before, after)]
-        return cls(sum(starts), before.whole + after.whole)
+        rest = [float(trial.seconds[trial.group :].sum()) for trial in (before, after)]
+        starts = max(0.0, before.took - rest[0]) + max(0.0, after.took - rest[1])
+        steady = np.nan_to_num([before.steady, after.steady])  # one of them may have a single step
+        return cls(starts, float(steady.sum()))
 
     def pairs(self, count: int, steps: int) -> float:
         return count * (self.start + steps * self.step)
