@@ -26,10 +26,9 @@ from unslow.proof.loss_series import common_losses
 from unslow.proof.trials import Side, Trial, run_trial
 from unslow.report import words
 
-FEWEST_SEEDS, MOST_SEEDS = 5, 20  # of each side; a training against itself takes 8 (median)
-# In a trial, or the whole training where that is shorter. Harm often shows late: of the trainings in
-# docs/quality.md that end after 120 steps, 14 % of harmful changes passed by their first 24 steps and
-# 5 % by their first 60.
+FEWEST_SEEDS, MOST_SEEDS = 5, 20  # of each side; a training against itself takes 8 on average
+# In a trial, or the whole training where that is shorter. Harm often shows late: docs/quality.md has
+# what passes by fewer steps.
 STEPS = 120
 _USUAL_SEEDS = 8  # for which time is planned
 _PARTS = 3  # beginning, middle and end of the trial
