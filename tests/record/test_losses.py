@@ -228,6 +228,18 @@ def test_a_loss_that_cannot_be_read_does_not_reach_the_training(trial: Trial) ->
     assert trial.recording.recorder.probes["losses"].startswith("lost")
 
 
+def test_a_loss_that_cannot_be_fetched_does_not_keep_the_trial_from_its_end(
+    trial: Trial, tape: Tape
+) -> None:
+    loss = Tensor(1.0)
+    loss.value = "no number"
+    tape.gradient(loss, [Weight()])
+    trial.end_step()
+    assert trial.recording.trial is not None
+    trial.recording.trial.finish()
+    assert trial.recording.recorder.probes["losses"].startswith("lost")
+
+
 def test_an_ordinary_trial_keeps_no_losses(tmp_path: Path) -> None:
     setting = json.dumps({"steps": 5, "out": str(tmp_path / "out")})
     recording = Recording(str(tmp_path), setting)

@@ -229,13 +229,15 @@ class Losses(Probe):
 
     def write(self, folder: str) -> None:
         """Fetch all that was kept. On a thread whose lane is busy."""
+        self._fenced(self._write)(folder)
+
+    def _write(self, folder: str) -> None:
         numpy: Foreign = sys.modules["numpy"]
         series = {
             name: [float(numpy.mean(numpy.asarray(value))) for value in values]
             for name, values in self._values.items()
         }
-        for name, values in self._metric_values().items():
-            series[name] = values
+        series.update(self._metric_values())
         with open(os.path.join(folder, "losses.json"), "w", encoding="utf-8") as file:
             json.dump({name: values for name, values in series.items() if values}, file)
 
