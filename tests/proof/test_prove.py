@@ -398,3 +398,15 @@ def test_the_loss_is_compared_over_the_whole_training_or_enough_of_it(
     for training in (None, 28, 100_000):
         proving.prove(BEFORE, AFTER, Question(5, quality=True, training=training))
     assert steps == [STEPS, 28, STEPS]
+
+
+@pytest.mark.parametrize(
+    ("gain", "pairs"), [(10.0, 2), (2.6, 2), (2.0, 3)], ids=["huge", "large", "clear"]
+)
+def test_the_larger_the_gain_the_fewer_trials(
+    gain: float, pairs: int, trials: Callable[..., None]
+) -> None:
+    trials(lambda is_after: trial(np.full(200, 0.01 / gain if is_after else 0.01)))
+    proof = proving.prove(BEFORE, AFTER, Question(200))
+    assert proof.verdict is Verdict.PROVED
+    assert len(proof.before) == len(proof.after) == pairs
