@@ -410,3 +410,21 @@ def test_the_larger_the_gain_the_fewer_trials(
     proof = proving.prove(BEFORE, AFTER, Question(200))
     assert proof.verdict is Verdict.PROVED
     assert len(proof.before) == len(proof.after) == pairs
+
+
+def test_weights_that_are_far_apart_need_no_trial_of_rounding_before_the_loss_decides(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    nudges = []
+
+    def run(side: Side, steps: int, nudge: float = 0.0, **options: object) -> Trial:
+        nudges.append(nudge)
+        is_after = side is AFTER
+        return trial(np.full(200, 0.001 if is_after else 0.01), 1.0 + is_after)
+
+    monkeypatch.setattr(proving, "run_trial", run)
+    monkeypatch.setattr(proving, "compare_quality", lambda *_: Comparison(None))
+    proving.prove(BEFORE, AFTER, Question(200, quality=True))
+    assert not any(nudges)
+    proving.prove(BEFORE, AFTER, Question(200))
+    assert any(nudges)
