@@ -14,6 +14,7 @@ from unslow.facts.memory import MemoryHigh
 from unslow.model import Finding, Peak, Verdict
 from unslow.proof import prove as proving
 from unslow.proof.measures import PeakMemory, SteadySteps, WholeProgram
+from unslow.proof.quality import STEPS, Comparison, Plan
 from unslow.proof.question import PAIRS, TO_THE_END, Question, question_for
 from unslow.proof.speed import speed_verdict
 from unslow.proof.trials import Side, Trial, difference
@@ -33,7 +34,6 @@ def trial(
         rss=memory,
         rss_steps=np.arange(len(memory), dtype=float),
         weights={"w": np.full(4, weights)},
-        losses=np.zeros(0),
         peak=0.0,
         errors="Traceback\nValueError: no such shape",
     )
@@ -385,3 +385,62 @@ def test_pairs_that_took_turns_show_a_small_slowdown_on_a_wandering_machine(
     proof = proving.prove(BEFORE, AFTER, question)
     assert proof.verdict is Verdict.SLOWER
     assert "≈1.05× slower (1.05–1.05× slower)" in proof.text
+
+
+def test_other_weights_without_a_loss_to_compare_say_what_is_missing(
+    trials: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fix that may lead to other weights: faster, but how well it trains is not known."""
+    trials(lambda is_after: trial(np.full(200, 0.001 if is_after else 0.01), 1.0 + is_after))
+    for unsure, expected in ((True, Verdict.UNSURE), (False, Verdict.RESULTS_DIFFER)):
+        found = Comparison(None, "no loss was seen", unsure)
+        monkeypatch.setattr(proving, "compare_quality", lambda *_, found=found: found)
+        proof = proving.prove(BEFORE, AFTER, Question(200, quality=True))
+        assert proof.verdict is expected
+        assert proof.text.endswith("; no loss was seen")
+
+
+def test_the_loss_is_compared_over_the_whole_training_or_enough_of_it(
+    trials: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trials(lambda is_after: trial(np.full(200, 0.001 if is_after else 0.01), 1.0 + is_after))
+    steps = []
+
+    def compare(sides: object, plan: Plan, progress: object) -> Comparison:
+        steps.append(plan.steps)
+        return Comparison(None)
+
+    monkeypatch.setattr(proving, "compare_quality", compare)
+    for training in (None, 28, 100_000):
+        proving.prove(BEFORE, AFTER, Question(5, quality=True, training=training))
+    assert steps == [STEPS, 28, STEPS]
+
+
+@pytest.mark.parametrize(
+    ("gain", "pairs"), [(10.0, 2), (2.6, 2), (2.0, 3)], ids=["huge", "large", "clear"]
+)
+def test_the_larger_the_gain_the_fewer_trials(
+    gain: float, pairs: int, trials: Callable[..., None]
+) -> None:
+    trials(lambda is_after: trial(np.full(200, 0.01 / gain if is_after else 0.01)))
+    proof = proving.prove(BEFORE, AFTER, Question(200))
+    assert proof.verdict is Verdict.PROVED
+    assert len(proof.before) == len(proof.after) == pairs
+
+
+def test_weights_that_are_far_apart_need_no_trial_of_rounding_before_the_loss_decides(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    nudges = []
+
+    def run(side: Side, steps: int, nudge: float = 0.0, **options: object) -> Trial:
+        nudges.append(nudge)
+        is_after = side is AFTER
+        return trial(np.full(200, 0.001 if is_after else 0.01), 1.0 + is_after)
+
+    monkeypatch.setattr(proving, "run_trial", run)
+    monkeypatch.setattr(proving, "compare_quality", lambda *_: Comparison(None))
+    proving.prove(BEFORE, AFTER, Question(200, quality=True))
+    assert not any(nudges)
+    proving.prove(BEFORE, AFTER, Question(200))
+    assert any(nudges)

@@ -87,7 +87,6 @@ def trial(
         rss=np.zeros(0),
         rss_steps=np.zeros(0),
         weights={"w": np.full(4, weights)},
-        losses=np.zeros(0),
         switched=switched,
         **{**known, **data},
     )

@@ -115,6 +115,7 @@ def _question(run: Run, fixes: list[Step], wanted: Wanted) -> Question:
         measure=combined([question.measure for question in asked]),
         grows=any(question.grows for question in asked),
         quality=any(_is_review(step) for step in fixes),
+        training=run.steps,
         budget=wanted.budget,
     )
 

@@ -12,7 +12,7 @@ from unslow.model import Proof, Verdict
 from unslow.proof.budget import OutOfTime
 from unslow.proof.growth import growth_gone
 from unslow.proof.proof_text import sentences
-from unslow.proof.quality import compare_quality
+from unslow.proof.quality import STEPS, Pace, Plan, compare_quality
 from unslow.proof.question import LEAST_STEPS, Question, question_for, steps_for
 from unslow.proof.speed import interval, is_clear, paired_verdict, speed_verdict
 from unslow.proof.trials import Side, Trial, difference, run_trial
@@ -28,6 +28,8 @@ ALWAYS_SAME = 1e-5  # differences below this are rounding in any training
 # 1.0e-5 after the 8 steps of a convolutional network with Adam, with and without XLA.
 _ROUNDED_PER_STEP = 2e-6
 _MOST_ROUNDED = 1e-4  # however many steps: a learning rate that is 1 % off shows ten times that
+# A hundred times that. Where the loss may decide, a trial that shows the effect of rounding is saved.
+_NEVER_ROUNDED = 1e-2
 _MOST_ADAPTIONS = 3  # times that the number of steps is changed so that both sides can end there
 _SIDES = ("before", "after")
 
@@ -50,12 +52,10 @@ def prove(
         trials.run_more_pairs()
         proof = _judge(trials)
         if question.quality and proof.verdict is Verdict.RESULTS_DIFFER:
-            proof = _by_quality(proof, trials)
-            if proof.verdict is Verdict.RESULTS_DIFFER and proof.quality is None:
-                missing = "; too few losses were seen to compare how well it trains"
+            proof, missing = _by_quality(proof, trials)
     except OutOfTime:
         return _unfinished(trials)
-    return replace(proof, text="; ".join(sentences(proof)) + missing)
+    return replace(proof, text="; ".join([*sentences(proof), *filter(None, [missing])]))
 
 
 def failed(problem: AfterFails) -> Proof:
@@ -226,17 +226,24 @@ def _judge(trials: _Trials) -> Proof:
     )
 
 
-def _by_quality(proof: Proof, trials: _Trials) -> Proof:
-    """With other weights, proved if it is faster and trains as well over several seeds."""
+def _by_quality(proof: Proof, trials: _Trials) -> tuple[Proof, str]:
+    """With other weights, proved if it is faster and trains as well over several seeds.
+
+    Also what stood in the way of comparing that.
+    """
     faster = speed_verdict(proof.before, proof.after)
     if faster is not Verdict.PROVED and not proof.growth:
-        return replace(proof, verdict=faster)
+        return replace(proof, verdict=faster), ""
     progress, question = trials.progress, trials.question
     progress("the weights differ, as this fix may: comparing the loss over several seeds")
-    quality = compare_quality(trials.sides, question.steps, question.budget, progress)
-    same = quality is not None and quality.same
-    verdict = Verdict.PROVED if same else Verdict.RESULTS_DIFFER
-    return replace(proof, verdict=verdict, quality=quality)
+    pace = Pace.of(trials.before[-1], trials.after[-1])
+    steps = min(STEPS, question.training or STEPS)
+    found = compare_quality(trials.sides, Plan(steps, pace, question.budget), progress)
+    if found.quality is None:
+        verdict = Verdict.UNSURE if found.unsure else Verdict.RESULTS_DIFFER
+        return replace(proof, verdict=verdict), found.missing
+    verdict = Verdict.PROVED if found.quality.same else Verdict.RESULTS_DIFFER
+    return replace(proof, verdict=verdict, quality=found.quality), ""
 
 
 def _unfinished(trials: _Trials) -> Proof:
@@ -280,7 +287,8 @@ def _compare_weights(trials: _Trials) -> _Weights:
     noise = difference(one.weights, again.weights) or 0.0
     if found <= max(3 * noise, ALWAYS_SAME):
         return _Weights(found, noise, True)
-    if found == float("inf"):
+    by_loss = trials.question.quality and found > _NEVER_ROUNDED
+    if found == float("inf") or by_loss:
         return _Weights(found, noise, False)
     trials.progress(
         "the weights differ: one more trial shows the effect of rounding in this training"

@@ -2,84 +2,226 @@
 
 For changes that draw other random numbers, so that weights cannot be compared. Both sides run with
 the same seeds, which also shift the seeds that the script sets itself. The loss is averaged over
-each third of the steps. After is *as good* as before when, in every third, its mean loss over the
-seeds differs from before's by no more than a margin, by tests at 5 % on either side. The margin
-is a multiple of the spread of before from seed to seed. A loss that is far lower does not pass
-either: a training that sees a part of its data only, or the same batches again, looks like that.
+each third of the steps, as a logarithm where it is positive. After is *as good* as before when, in
+every third, its mean over the seeds differs from before's by no more than a margin, by tests at 5 %
+on either side. The margin is a multiple of the spread from seed to seed. A loss that is far lower
+does not pass either: a training that sees a part of its data only, or the same batches again, looks
+like that. Seeds are added one by one until the answer is clear.
+
+How often this is wrong is measured by `bench/quality.py`; see docs/quality.md.
 """
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from unslow.model import Quality
-from unslow.proof.budget import Budget
-from unslow.proof.trials import Side, run_trial
+from unslow.proof.budget import Budget, OutOfTime
+from unslow.proof.loss_series import common_losses
+from unslow.proof.trials import Side, Trial, run_trial
+from unslow.report import words
 
-# Of each side. With six, a real training was refused against itself in 6 % of decisions, and harm
-# accepted in 10 %; what ten do is in docs/quality.md.
-SEEDS = 10
+FEWEST_SEEDS, MOST_SEEDS = 5, 20  # of each side; a training against itself takes 8 on average
+# In a trial, or the whole training where that is shorter. Harm often shows late: docs/quality.md has
+# what passes by fewer steps.
+STEPS = 120
+_USUAL_SEEDS = 8  # for which time is planned
 _PARTS = 3  # beginning, middle and end of the trial
-# Standard deviations of before over the seeds. Simulated with normal losses: a training against
-# itself is refused in 1.3 % of proofs, one that is 3 of them worse is accepted in 0.6 %.
-_MARGIN = 2.5
+# Standard deviations over the seeds. With 1.5 a training against itself took 11 seeds; with 2.0
+# twice as many harmful changes passed.
+_MARGIN = 1.75
 _LEAST_MARGIN = 0.01  # of the loss: smaller differences matter to nobody (judgement)
-_T_95 = 1.734  # one-sided 5 % point of Student's t with 2 * (SEEDS - 1) degrees of freedom
+_MOST_SPREAD = 2.0  # after's variance counts up to this multiple of before's: harm may widen it
+_ONE_IN_20, _ONE_IN_200 = 1.6449, 2.5758  # points of the normal distribution, one-sided
 _FEWEST = 12  # losses in a trial, so that a third of them has a mean
-# In a trial. The trials that measure a slow step may have fewer; twice the losses that are needed,
-# since the loss of a step is not always seen.
-_FEWEST_STEPS = 2 * _FEWEST
 
 Floats = npt.NDArray[np.float64]
 Progress = Callable[[str], None]
 
 
+class Answer(enum.Enum):
+    SAME = "same"
+    DIFFERENT = "different"
+    OPEN = "open"  # more seeds are needed
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What the losses of some seeds say."""
+
+    answer: Answer
+    quality: Quality
+    moved: bool  # the loss changed more between first and last third than the margin allows
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Seconds of a pair of trials: up to the second step of both, and for each step of both."""
+
+    start: float
+    step: float
+
+    @classmethod
+    def of(cls, before: Trial, after: Trial) -> Pace:
+        rest = [float(trial.seconds[trial.group :].sum()) for trial in (before, after)]
+        starts = max(0.0, before.took - rest[0]) + max(0.0, after.took - rest[1])
+        steady = np.nan_to_num([before.steady, after.steady])  # one of them may have a single step
+        return cls(starts, float(steady.sum()))
+
+    def pairs(self, count: int, steps: int) -> float:
+        return count * (self.start + steps * self.step)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What became of the comparison; without a quality, why there is none."""
+
+    quality: Quality | None
+    missing: str = ""
+    unsure: bool = False  # more time or more steps could have decided
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The trials that are run: of how many steps, how long a pair takes, and how long all may."""
+
+    steps: int
+    pace: Pace
+    budget: Budget
+
+
 def compare_quality(
-    sides: tuple[Side, Side], steps: int, budget: Budget, progress: Progress = lambda text: None
-) -> Quality | None:
-    """Run both sides with several seeds; None where no loss was seen to compare."""
-    losses: list[tuple[Floats, Floats]] = []
-    for seed in range(1, SEEDS + 1):
-        progress(f"seed {seed} of {SEEDS}: comparing the loss")
-        pair = []
-        for side in sides:
-            budget.must_be_left()
-            trial = run_trial(side, max(steps, _FEWEST_STEPS), seed=seed, timeout=budget.left)
-            pair.append(trial.losses)
-            budget.must_be_left()
-        if any(len(one) < _FEWEST for one in pair):
-            return None
-        losses.append((pair[0], pair[1]))
-    return judge([one for one, _ in losses], [other for _, other in losses])
+    sides: tuple[Side, Side], plan: Plan, progress: Progress = lambda text: None
+) -> Comparison:
+    """Run both sides with one seed after the other, until it is clear whether after is as good."""
+    needed = plan.pace.pairs(FEWEST_SEEDS, plan.steps)
+    if not plan.budget.allows(needed):
+        usual = words.seconds(plan.pace.pairs(_USUAL_SEEDS, plan.steps))
+        left = words.seconds(plan.budget.left)
+        what = f"the loss of {plan.steps} steps with about {_USUAL_SEEDS} seeds"
+        return Comparison(None, f"comparing {what} takes {usual}, and {left} are left", True)
+    trials: list[tuple[Trial, Trial]] = []
+    judged = None
+    for seed in range(1, MOST_SEEDS + 1):
+        progress(f"seed {seed}: comparing the loss")
+        try:
+            trials.append(_run_pair(sides, seed, plan))
+        except OutOfTime:
+            return _out_of_time(judged, len(trials))
+        losses = common_losses([trial.series for pair in trials for trial in pair], _FEWEST)
+        if losses is None:
+            return Comparison(None, _unseen(trials[-1]))
+        if seed < FEWEST_SEEDS:
+            continue
+        judged = judge(losses[::2], losses[1::2])
+        if judged.answer is not Answer.OPEN:
+            break
+    assert judged is not None
+    was_cut = any(trial.steps >= plan.steps for pair in trials for trial in pair)
+    if judged.answer is Answer.SAME and was_cut and not judged.moved:
+        why = f"the loss moved less in {plan.steps} steps than it differs between seeds"
+        return Comparison(None, f"{why}, which shows nothing", True)
+    return Comparison(judged.quality)
 
 
-def judge(before: Sequence[Floats], after: Sequence[Floats]) -> Quality:
+def _run_pair(sides: tuple[Side, Side], seed: int, plan: Plan) -> tuple[Trial, Trial]:
+    pair = []
+    for side in sides:
+        plan.budget.must_be_left()
+        pair.append(run_trial(side, plan.steps, seed=seed, timeout=plan.budget.left))
+        if pair[-1].ended == "killed by SIGINT":
+            raise KeyboardInterrupt
+        plan.budget.must_be_left()
+    return pair[0], pair[1]
+
+
+def _out_of_time(judged: Judgement | None, seeds: int) -> Comparison:
+    if judged is None:
+        return Comparison(None, f"the loss of {words.count(seeds, 'seed')} is too little", True)
+    gap = f"off by up to {judged.quality.worst_gap:+.2g}, allowed ±{judged.quality.margin:.2g}"
+    return Comparison(None, f"the loss of {seeds} seeds does not decide: {gap}", True)
+
+
+def _unseen(pair: tuple[Trial, Trial]) -> str:
+    """Why there is nothing to compare."""
+    most = [max((len(values) for values in trial.series.values()), default=0) for trial in pair]
+    if min(most) == 0:
+        return "no loss was seen to compare how well it trains"
+    if min(most) < _FEWEST:
+        seen = words.count(min(most), "loss value")
+        return f"{seen} in a trial: too few to compare how well it trains"
+    return "before and after have no loss in common to compare how well they train"
+
+
+# The test
+
+
+def judge(before: Sequence[Floats], after: Sequence[Floats]) -> Judgement:
     """The equivalence test on the losses of each seed; the worst third decides."""
-    parts = [_part(before, after, number) for number in range(_PARTS)]
-    worst = max(parts, key=lambda part: abs(part.worst_gap) - part.margin)
-    return replace(worst, same=all(part.same for part in parts))
+    means = np.array([_means(before), _means(after)])
+    is_positive = bool((means > 0).all())
+    parts = _Parts(np.log(means) if is_positive else means, is_positive)
+    worst = int(np.argmax(np.abs(parts.gap) + parts.error(_ONE_IN_20) - parts.margin))
+    answer = parts.answer()
+    moved = abs(float(parts.before[:, -1].mean() - parts.before[:, 0].mean()))
+    quality = replace(parts.quality(worst, means), same=answer is Answer.SAME)
+    return Judgement(answer, quality, moved > float(parts.margin.max()))
 
 
-def _part(before: Sequence[Floats], after: Sequence[Floats], number: int) -> Quality:
-    every = [_means(side) for side in (before, after)]
-    first, second = (means[:, number] for means in every)
-    margin = max(_MARGIN * _spread(every[0], number), _LEAST_MARGIN * abs(float(first.mean())))
-    error = float(np.sqrt((first.var(ddof=1) + second.var(ddof=1)) / len(first)))
-    gap = float(second.mean() - first.mean())
-    worst_gap = gap + _T_95 * error if gap >= 0 else gap - _T_95 * error
-    is_finite = bool(np.isfinite([worst_gap, margin]).all())
-    return Quality(
-        seeds=len(first),
-        before=float(first.mean()),
-        after=float(second.mean()),
-        worst_gap=worst_gap,
-        margin=margin,
-        same=is_finite and abs(worst_gap) <= margin,
-    )
+@dataclass(frozen=True)
+class _Parts:
+    """Mean losses of both sides: for each seed, and each part of the steps."""
+
+    means: Floats
+    is_log: bool
+
+    @property
+    def before(self) -> Floats:
+        return self.means[0]
+
+    @property
+    def gap(self) -> Floats:
+        gap: Floats = (self.means[1] - self.means[0]).mean(axis=0)
+        return gap
+
+    @property
+    def margin(self) -> Floats:
+        first, second = self.means.var(axis=1, ddof=1)
+        spread = np.sqrt((first + np.minimum(second, _MOST_SPREAD * first)) / 2)
+        level = 1.0 if self.is_log else np.abs(self.before.mean(axis=0))
+        margin: Floats = np.maximum(_MARGIN * spread, _LEAST_MARGIN * level)
+        return margin
+
+    def error(self, point: float) -> Floats:
+        """Of the gap: seeds are pairs, which may begin with the same weights."""
+        seeds = self.means.shape[1]
+        deviation = (self.means[1] - self.means[0]).std(axis=0, ddof=1)
+        error: Floats = _student(point, seeds - 1) * deviation / np.sqrt(seeds)
+        return error
+
+    def answer(self) -> Answer:
+        if not np.isfinite(self.means).all():
+            return Answer.DIFFERENT
+        gap, margin = np.abs(self.gap), self.margin
+        if (gap + self.error(_ONE_IN_20) <= margin).all():
+            return Answer.SAME
+        if (gap - self.error(_ONE_IN_200) > margin).any():
+            return Answer.DIFFERENT
+        return Answer.OPEN
+
+    def quality(self, part: int, means: Floats) -> Quality:
+        """What is reported of one part, in units of the loss."""
+        before, after = (float(side[:, part].mean()) for side in means)
+        gap, error = float(self.gap[part]), float(self.error(_ONE_IN_20)[part])
+        worst, margin = (gap + error if gap >= 0 else gap - error), float(self.margin[part])
+        if self.is_log:
+            worst, margin = before * float(np.expm1(worst)), before * float(np.expm1(margin))
+        return Quality(self.means.shape[1], before, after, worst, margin, same=False)
 
 
 def _means(side: Sequence[Floats]) -> Floats:
@@ -88,12 +230,13 @@ def _means(side: Sequence[Floats]) -> Floats:
     return np.array(rows)
 
 
-def _spread(means: Floats, number: int) -> float:
-    """The standard deviation over the seeds in a part, or what the other parts say if that is more.
+def _student(point: float, freedom: int) -> float:
+    """The point of Student's t that has this point of the normal distribution.
 
-    A few seeds may lie close together by chance; that they do so in every part is less likely.
+    The series of Fisher and Cornish; within 1.3 % from 4 degrees of freedom on.
     """
-    deviations = means.std(axis=0, ddof=1)
-    levels = np.abs(means.mean(axis=0))
-    relative = float(np.sqrt(np.mean((deviations / np.maximum(levels, 1e-12)) ** 2)))
-    return max(float(deviations[number]), relative * float(levels[number]))
+    cube, fifth, seventh = point**3, point**5, point**7
+    first = (cube + point) / (4 * freedom)
+    second = (5 * fifth + 16 * cube + 3 * point) / (96 * freedom**2)
+    third = (3 * seventh + 19 * fifth + 17 * cube - 15 * point) / (384 * freedom**3)
+    return point + first + second + third

@@ -29,6 +29,7 @@ class Question:
     grows: bool = False
     pairs: int = PAIRS
     quality: bool = False  # other weights are no objection if the loss is as good
+    training: int | None = None  # steps that the recorded training had, if it is known
     in_turns: bool = False  # both trials of a pair run at once, a fraction of a second each in turn
     # Ends the trials early, given seconds before and after; by default a large and clear
     # difference does.

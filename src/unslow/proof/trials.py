@@ -19,6 +19,7 @@ from unslow.facts.files import Folder
 from unslow.facts.whatif import Switched
 from unslow.model import Loop, Run
 from unslow.proof import launch
+from unslow.proof.loss_series import Series
 from unslow.proof.workspace import Workspace
 
 Floats = npt.NDArray[np.float64]
@@ -49,7 +50,6 @@ class Trial:
     rss: Floats  # resident bytes, at `rss_steps`
     rss_steps: Floats
     weights: dict[str, np.ndarray]
-    losses: Floats
     peak: float  # the most resident bytes
     errors: str  # the end of its stderr
     took: float = 0.0  # seconds of the whole process
@@ -62,6 +62,7 @@ class Trial:
     files: Floats = field(default_factory=lambda: np.zeros(0))
     files_steps: Floats = field(default_factory=lambda: np.zeros(0))
     lost: Mapping[str, str] = field(default_factory=dict)  # probes and switches that failed, why
+    series: Series = field(default_factory=dict)  # losses by name; only a trial with a seed has all
 
     @property
     def steady(self) -> float:
@@ -135,11 +136,11 @@ def run_trial(
 ) -> Trial:
     """Run one side once: some steps, or fewer when `seconds` have passed. Leaves no files behind.
 
-    `seed` is also added to the seeds that the script sets itself.
+    `seed` is also added to the seeds that the script sets itself; with one, losses are kept.
     """
     with tempfile.TemporaryDirectory(prefix="unslow-trial-") as folder:
         place = Path(folder)
-        setting = {"seed": seed, "nudge": nudge, "seconds": seconds}
+        setting = {"seed": seed, "losses": seed != 0, "nudge": nudge, "seconds": seconds}
         recorded = record_side(side, place, trial_environment(side, place, steps, setting), timeout)
         return trial_of(recorded, place)
 
@@ -172,7 +173,7 @@ def trial_of(recorded: Recorded, place: Path) -> Trial:
         files=files,
         files_steps=files_steps,
         weights=weights,
-        losses=_losses(loops),
+        series=_series(place / _WEIGHTS, loops),
         counted=counted,
         interrupted=ended.interrupted,
         errors=errors[-4000:].decode("utf-8", "replace"),
@@ -233,11 +234,15 @@ def _files(run: Run) -> tuple[Floats, Floats]:
     return values[:, 0], values[:, 1]
 
 
-def _losses(loops: Sequence[Loop]) -> Floats:
-    seen = [loop.values for loop in loops if loop.values is not None]
-    values = np.concatenate(seen) if seen else np.zeros(0)
-    kept: Floats = values[np.isfinite(values)]
-    return kept
+def _series(out: Path, loops: Sequence[Loop]) -> Series:
+    """The losses that a trial kept, and the last number that each step fetched."""
+    try:
+        kept = json.loads((out / "losses.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        kept = {}
+    fetched = _joined([loop.values for loop in loops if loop.values is not None])
+    series = {name: np.array(values, dtype=float) for name, values in kept.items()}
+    return {**series, "value#0": fetched[np.isfinite(fetched)]}
 
 
 def _weights(out: Path) -> tuple[dict[str, np.ndarray], float, int]:

@@ -38,8 +38,9 @@ class Recording:
         self.recorder = Recorder(folder, late=self._attached)
         self.steps = Steps(self.recorder)
         self.watcher = Watcher(self.recorder, self.steps)
-        self.arming = Arming(self.recorder, self._probes())
         self.trial = Trial(trial, self.recorder, self.steps) if trial else None
+        of_trial = self.trial.probes(self.watcher) if self.trial is not None else []
+        self.arming = Arming(self.recorder, [*of_trial, *self._probes()])
         self.own_bytes = 0  # memory that the recorder took before the program began
         self._show = hide_wrappers()
         self._begun = False

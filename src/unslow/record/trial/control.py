@@ -8,8 +8,11 @@ import sys
 
 from unslow.facts.process import Unwritten
 from unslow.record.engine.foreign import Foreign
+from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane, Recorder, clock
 from unslow.record.engine.steps import Steps
+from unslow.record.engine.watcher import Watcher
+from unslow.record.trial.losses import Losses
 
 _MOST_BYTES = 256 << 20
 _LEAST = 10  # steps, however long they take
@@ -24,6 +27,7 @@ class Trial:
     nudge    relative change of the weights after the first step, 0.0 by default
     seconds  after which fewer steps are enough, null by default
     repeats  whether calls that only repeat count as steps, false by default
+    losses   whether losses are kept, which takes some time in each step, false by default
     """
 
     def __init__(self, setting: str, recorder: Recorder, steps: Steps) -> None:
@@ -38,10 +42,19 @@ class Trial:
         self._steps = steps
         self._chance: Foreign = None
         self._done = False
+        self._keeps_losses = bool(chosen.get("losses"))
+        self._losses: Losses | None = None
         recorder.is_trial = True
         recorder.signals.row.subscribe("trial", self._count)
         # Else what is repeated before the training would count.
         steps.trains = not chosen.get("repeats")
+
+    def probes(self, watcher: Watcher) -> list[Probe]:
+        """What a trial sees beside what every recording does."""
+        if not self._keeps_losses:
+            return []
+        self._losses = Losses(self._recorder, self._steps, watcher)
+        return [self._losses]
 
     def seed(self) -> None:
         """Before the script's own code runs; a script that sets its own seeds wins."""
@@ -62,6 +75,8 @@ class Trial:
             _shift_seed(owner, name, self._seed)
 
     def _count(self, lane: Lane) -> None:
+        if self._losses is not None:
+            self._losses.row_ended()
         if self._nudge and self._steps.total == 1:
             self._nudge_weights(lane)
         if (self._steps.led >= self._limit or self._is_late()) and not self._done:
@@ -135,6 +150,8 @@ class Trial:
         with open(os.path.join(self._out, "weights.json"), "w", encoding="utf-8") as file:
             counts = {"steps": self._steps.led, "updates": self._steps.total, "peak_bytes": peak}
             json.dump({**counts, "weights": index}, file)
+        if self._losses is not None:
+            self._losses.write(self._out)
         lane.busy = False
 
     def _weights(self) -> list[tuple[str, Foreign]]:
