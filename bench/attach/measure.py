@@ -113,7 +113,7 @@ def _round(sick: Training, folder: Path) -> dict[str, float]:
 class Step(NamedTuple):
     begin: int
     end: int
-    took: int  # nanoseconds, without collections of garbage: those become due for the whole program
+    took: int  # nanoseconds, without full collections of garbage that the program's thread made
 
 
 def _steps(ends: Sequence[int], collections: Sequence[tuple[int, int]]) -> list[Step]:

@@ -59,8 +59,8 @@ def _rounds(found: dict[str, Any]) -> Iterator[str]:
     )
     collected = [MILLI * one["collecting"] for one in rounds if one["collecting"]]
     yield (
-        "Full collections of Python's garbage, which become due for all objects of the program, are "
-        f"not counted: there were {len(collected)}, of up to {max(collected, default=0):.0f} ms."
+        "Full collections of Python's garbage that the training's own thread made are not counted: "
+        f"there were {len(collected)}, of up to {max(collected, default=0):.0f} ms."
     )
     yield ""
     yield (

@@ -2,7 +2,7 @@
 
 A number on its stdin asks for as many steps; it answers with the nanoseconds that they took. `go` lets it
 train until the next line, and to that it answers with the end of each step on the clock that all processes share,
-and with the begin and end of each full collection of garbage.
+and with the begin and end of each full collection of garbage that its own thread made.
 An empty line ends it; it answers with the number of its steps and a digest of its weights.
 """
 
@@ -13,6 +13,7 @@ import hashlib
 import json
 import select
 import sys
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -25,7 +26,8 @@ COLLECTIONS: list[list[int]] = []  # of the oldest generation, which go through 
 
 
 def collected(phase: str, info: dict[str, int]) -> None:
-    if info["generation"] == 2:
+    own = threading.current_thread() is threading.main_thread()
+    if own and info["generation"] == 2:
         if phase == "start":
             COLLECTIONS.append([])
         COLLECTIONS[-1].append(time.monotonic_ns())

@@ -31,10 +31,11 @@ class GivingWay:
         thread = threading.get_native_id()
         self._schedule = f"/proc/self/task/{thread}/schedstat"
         self.longest = 0.0  # seconds
-        self._worked = 0.0  # processor time of this thread when it last rested …
+        self._worked = 0.0  # processor time of this thread until it last rested …
         self._waited = 0.0  # … and how long it had waited for a processor
         if not new_thread:
-            self._work_begins()
+            self._work_ends()
+            self.longest = 0.0
         self._collects_at = time.monotonic() + _LONGEST_UNCOLLECTED
         self._holds_off = False
         self._disable = gc.disable
@@ -58,16 +59,13 @@ class GivingWay:
         if time.monotonic() > self._collects_at:
             self._collect_again()
         time.sleep(_REST)
-        self._work_begins()
-
-    def _work_begins(self) -> None:
-        self._worked, self._waited = time.thread_time(), self._waited_for_processor()
 
     def _work_ends(self) -> None:
-        worked = time.thread_time() - self._worked
-        # On a busy machine we may hold Python's lock while another process has our processor.
-        waited = self._waited_for_processor() - self._waited
-        self.longest = max(self.longest, worked + waited)
+        worked, waited = time.thread_time(), self._waited_for_processor()
+        # On a busy machine another process may have our processor while we hold Python's lock, or
+        # while a thread that has given it up for us waits until we take it.
+        self.longest = max(self.longest, worked - self._worked + waited - self._waited)
+        self._worked, self._waited = worked, waited
 
     def _waited_for_processor(self) -> float:
         """Seconds that this thread could have run and did not; see proc(5)."""
