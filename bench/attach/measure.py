@@ -127,7 +127,13 @@ def _steps(ends: Sequence[int], others: Sequence[tuple[int, int, int]]) -> list[
 
 
 def _said(session: Attached) -> dict[str, float]:
-    return {"said_attach": session.arming, "said_detach": session.disarming or 0.0}
+    assert session.disarming is not None
+    return {
+        "said_attach": session.arming.seconds,
+        "said_detach": session.disarming.seconds,
+        "worked_attach": session.arming.worked,
+        "worked_detach": session.disarming.worked,
+    }
 
 
 def _windows(

@@ -109,7 +109,7 @@ def _pythons(found: Sequence[dict[str, Any]]) -> Iterator[str]:
         "had been."
     )
     yield ""
-    yield "| Python | TensorFlow | by | loops | held up at most |"
+    yield "| Python | TensorFlow | by | loops | held up by our work at most |"
     yield "|---|---|---|---|---|"
     for one in found:
         held = max(loop["held"] for loop in one["loops"])

@@ -78,6 +78,7 @@ def test_time_without_a_processor_counts_as_ours(clock: Clock, schedule: Path) -
         beside.rest()
         clock.now = 0.02
     assert beside.longest == pytest.approx(0.06)
+    assert beside.waited == pytest.approx(0.05)
 
 
 def test_what_the_kernel_says_is_read() -> None:

@@ -30,12 +30,12 @@ class GivingWay:
         """`new_thread`: all that this thread has done so far was ours."""
         thread = threading.get_native_id()
         self._schedule = f"/proc/self/task/{thread}/schedstat"
-        self.longest = 0.0  # seconds
+        self.longest = 0.0  # seconds …
+        self.waited = 0.0  # … and how much of that went by without a processor
         self._worked = 0.0  # processor time of this thread until it last rested …
         self._waited = 0.0  # … and how long it had waited for a processor
         if not new_thread:
-            self._work_ends()
-            self.longest = 0.0
+            self._worked, self._waited = time.thread_time(), self._waited_for_processor()
         self._collects_at = time.monotonic() + _LONGEST_UNCOLLECTED
         self._holds_off = False
         self._disable = gc.disable
@@ -64,7 +64,9 @@ class GivingWay:
         worked, waited = time.thread_time(), self._waited_for_processor()
         # On a busy machine another process may have our processor while we hold Python's lock, or
         # while a thread that has given it up for us waits until we take it.
-        self.longest = max(self.longest, worked - self._worked + waited - self._waited)
+        took = worked - self._worked + waited - self._waited
+        if took > self.longest:
+            self.longest, self.waited = took, waited - self._waited
         self._worked, self._waited = worked, waited
 
     def _waited_for_processor(self) -> float:
