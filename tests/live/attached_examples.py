@@ -26,6 +26,7 @@ TRIED = {
     "big-shuffle": Tried("big_shuffle.py", seconds=30, used_at="in dataset.take("),
     "checkpoint-cost": Tried("checkpoint_cost_fit.py", used_at="model.fit("),
     "compute-bound": Tried("compute_bound.py"),
+    "eager-calls": Tried("eager_calls.py"),
     "eager-step": Tried("eager_step.py"),
     "elementwise-loop": Tried("elementwise_loop.py"),
     "evaluation-in-step": Tried("evaluation_in_step.py"),
@@ -59,6 +60,12 @@ TRIED = {
     "noisy-machine": Tried("noisy_machine.py", seconds=10),
     "optimizer-state": Tried("optimizer_state.py", used_at="loss = train()"),
     "over-fetching": Tried("over_fetching.py"),
+    # It must still learn when it is attached to.
+    "plateau": Tried(
+        "plateau.py",
+        longer=(("range(1200)", "range(600_000)"), ("0.02 * grad", "0.002 * grad")),
+        seconds=20,
+    ),
     "predict-in-loop": Tried("predict_in_loop.py"),
     "profiler-left-on": Tried("profiler_left_on.py", seconds=10),
     "python-input": Tried("python_input.py"),
