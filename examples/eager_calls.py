@@ -1,37 +1,33 @@
 # expect: eager-calls
 # steps: 60
-"""A policy that acts op by op: each update is compiled, the rollout that feeds it is not."""
+"""A simulation of plain ops, one by one from Python, before each compiled update."""
 
-import numpy as np
 import tensorflow as tf
 
-tf.keras.utils.set_random_seed(1)
-rng = np.random.default_rng(1)
-policy = tf.keras.Sequential(
-    [tf.keras.layers.Dense(32, activation="tanh") for _ in range(3)] + [tf.keras.layers.Dense(2)]
-)
-optimizer = tf.keras.optimizers.Adam(0.01)
-policy(tf.zeros([1, 4]))
-optimizer.build(policy.trainable_variables)
+tf.random.set_seed(1)
+weights = tf.Variable(tf.random.normal([8, 3], stddev=0.1))
 
 
 @tf.function
-def update(states, rewards):
+def update(states, targets):
     with tf.GradientTape() as tape:
-        loss = tf.reduce_mean((policy(states) - rewards) ** 2)
-    gradients = tape.gradient(loss, policy.trainable_variables)
-    optimizer.apply_gradients(zip(gradients, policy.trainable_variables))
+        loss = tf.reduce_mean((states @ weights - targets) ** 2)
+    weights.assign_sub(0.01 * tape.gradient(loss, weights))
     return loss
 
 
+def moved(x, y, z):
+    """One step of the Lorenz system."""
+    dx = 10.0 * (y - x)
+    dy = x * (28.0 - z) - y
+    dz = x * y - 2.6667 * z
+    return x + 0.005 * dx, y + 0.005 * dy, z + 0.005 * dz
+
+
 for episode in range(60):
-    state = rng.standard_normal([1, 4]).astype("float32")
-    states, rewards = [], []
+    x, y, z = tf.unstack(tf.random.normal([3, 64]))
     for turn in range(40):
-        scores = policy(state)  # <-- eager-calls
-        action = int(tf.argmax(scores, axis=1)[0])
-        states.append(state[0])
-        rewards.append([state[0, 0] * (action == 0), state[0, 1] * (action == 1)])
-        state = np.clip(state + 0.1 * (2 * action - 1), -2, 2)
-    loss = update(tf.constant(np.array(states)), tf.constant(np.array(rewards, "float32")))
+        x, y, z = moved(x, y, z)  # <-- eager-calls
+    features = tf.stack([x, y, z, x * y, y * z, x * z, x * x, z * z], axis=1) / 1000.0
+    loss = update(features, tf.stack([x, y, z], axis=1) / 30.0)
 print("loss", round(float(loss), 3))

@@ -63,8 +63,8 @@ TRIED = {
     # It must still learn when it is attached to.
     "plateau": Tried(
         "plateau.py",
-        longer=(("range(1200)", "range(600_000)"), ("0.02 * grad", "0.002 * grad")),
-        seconds=20,
+        longer=(("range(1200)", "range(600_000)"), ("0.02 * grad", "0.0005 * grad")),
+        seconds=30,
     ),
     "predict-in-loop": Tried("predict_in_loop.py"),
     "profiler-left-on": Tried("profiler_left_on.py", seconds=10),
