@@ -60,12 +60,6 @@ TRIED = {
     "noisy-machine": Tried("noisy_machine.py", seconds=10),
     "optimizer-state": Tried("optimizer_state.py", used_at="loss = train()"),
     "over-fetching": Tried("over_fetching.py"),
-    # It must still learn when it is attached to.
-    "plateau": Tried(
-        "plateau.py",
-        longer=(("range(1200)", "range(600_000)"), ("0.02 * grad", "0.0005 * grad")),
-        seconds=30,
-    ),
     "predict-in-loop": Tried("predict_in_loop.py"),
     "profiler-left-on": Tried("profiler_left_on.py", seconds=10),
     "python-input": Tried("python_input.py"),
