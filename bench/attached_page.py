@@ -17,11 +17,13 @@ is told at the line that uses it.
 
 | cause | judged after attaching | tried with |
 |---|---|---|"""
+# What these compare are the workers of a job, and one process is attached to.
+_OF_SEVERAL = ("communication", "straggler")
 
 
 def page(causes: Sequence[Cause]) -> str:
     ran = [cause for cause in causes if cause.ran]
-    judged = [cause for cause in ran if not cause.from_the_start]
+    judged = [cause for cause in ran if not _why_not(cause)]
     tried = [cause for cause in judged if cause.id in TRIED]
     intro = _INTRO.format(all=len(ran), judged=len(judged), tried=len(tried))
     return "\n".join([intro, *map(_row, ran), "", measured.section()])
@@ -29,8 +31,14 @@ def page(causes: Sequence[Cause]) -> str:
 
 def _row(cause: Cause) -> str:
     link = f"[`{cause.id}`](causes/{cause.id}.md)"
-    if cause.from_the_start:
-        return f"| {link} | no: {cause.from_the_start} | |"
+    if why_not := _why_not(cause):
+        return f"| {link} | no: {why_not} | |"
     tried = TRIED.get(cause.id)
     shown = f"[{tried.example}](../examples/{tried.example})" if tried else "not tried yet"
     return f"| {link} | yes | {shown} |"
+
+
+def _why_not(cause: Cause) -> str:
+    if cause.id in _OF_SEVERAL:
+        return "it compares the workers of a job, and one process is attached to"
+    return cause.from_the_start

@@ -21,6 +21,7 @@ from unslow.attach.target import target_of
 PROGRAM = Path(__file__).with_name("training.py")
 STYLES = ("session", "eager", "compiled")
 ROUNDS = 50
+UNDISTURBED = 0.5  # seconds before each round, to compare with: about as long as attaching takes
 ATTACHED = 0.1  # seconds of each round
 BLOCKS = 150  # pairs of blocks in which a step after detaching is compared with a bare one
 BLOCK_SECONDS = 0.05
@@ -94,38 +95,45 @@ def rounds() -> dict[str, Any]:
 
 def _round(sick: Training, folder: Path) -> dict[str, float]:
     sick.tell("go")
-    time.sleep(0.1)  # of undisturbed steps, to compare with
+    time.sleep(UNDISTURBED)
     began = time.monotonic_ns()
     with attached(target_of(sick.pid), folder) as session:
         armed = time.monotonic_ns()
         time.sleep(ATTACHED)
         leaving = time.monotonic_ns()
     left = time.monotonic_ns()
-    ends, collections = json.loads(sick.ask("stop"))
+    ends, collections, stolen = json.loads(sick.ask("stop"))
     assert session.disarming is not None, session.problem
     return {
-        **_windows(_steps(ends, collections), (began, armed), (leaving, left)),
+        **_windows(_steps(ends, [*collections, *stolen]), (began, armed), (leaving, left)),
         **_said(session),
-        "collecting": sum(end - begin for begin, end in collections) * NANO,
+        "collecting": sum(took for _, _, took in collections) * NANO,
+        "stolen": sum(took for _, _, took in stolen) * NANO,
     }
 
 
 class Step(NamedTuple):
     begin: int
     end: int
-    took: int  # nanoseconds, without collections of garbage: those become due for the whole program
+    took: int  # nanoseconds, without what others held it up for
 
 
-def _steps(ends: Sequence[int], collections: Sequence[tuple[int, int]]) -> list[Step]:
+def _steps(ends: Sequence[int], others: Sequence[tuple[int, int, int]]) -> list[Step]:
     found = []
     for begin, end in itertools.pairwise(ends):
-        inside = [to - since for since, to in collections if begin <= since and to <= end]
-        found.append(Step(begin, end, end - begin - sum(inside)))
+        apart = [took for since, to, took in others if since < end and begin < to]
+        found.append(Step(begin, end, max(0, end - begin - sum(apart))))
     return found
 
 
 def _said(session: Attached) -> dict[str, float]:
-    return {"said_attach": session.arming, "said_detach": session.disarming or 0.0}
+    assert session.disarming is not None
+    return {
+        "said_attach": session.arming.seconds,
+        "said_detach": session.disarming.seconds,
+        "worked_attach": session.arming.worked,
+        "worked_detach": session.disarming.worked,
+    }
 
 
 def _windows(

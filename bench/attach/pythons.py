@@ -15,7 +15,7 @@ TESTS = "tests/live/test_attach.py"
 _LOOP = re.compile(r"^(\w+): (\d+) steps, held up (\d+) ms and (\d+) ms by ([\w.]+)", re.MULTILINE)
 _VERSIONS = """
 import sys, importlib.metadata
-found = {one.name: one.version for one in importlib.metadata.distributions()}
+found = {one.name.replace("_", "-"): one.version for one in importlib.metadata.distributions() if one.name}
 print("%d.%d" % sys.version_info[:2], found.get("tensorflow-cpu") or found["tensorflow"])
 """
 

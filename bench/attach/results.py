@@ -57,10 +57,12 @@ def _rounds(found: dict[str, Any]) -> Iterator[str]:
     shown = ", ".join(
         f"{memory[at - 1]:.0f}" for at in (1, 10, 20, 30, 40, 50) if at <= len(memory)
     )
+    stolen = sum(one.get("stolen", 0.0) for one in rounds)
     collected = [MILLI * one["collecting"] for one in rounds if one["collecting"]]
     yield (
-        "Full collections of Python's garbage, which become due for all objects of the program, are "
-        f"not counted: there were {len(collected)}, of up to {max(collected, default=0):.0f} ms."
+        "Full collections of Python's garbage that the training's own thread made are not counted: "
+        f"there were {len(collected)}, of up to {max(collected, default=0):.0f} ms. Nor is the time "
+        f"in which a hypervisor had given its processors to others: {stolen:.1f} s in all."
     )
     yield ""
     yield (
@@ -107,7 +109,7 @@ def _pythons(found: Sequence[dict[str, Any]]) -> Iterator[str]:
         "had been."
     )
     yield ""
-    yield "| Python | TensorFlow | by | loops | held up at most |"
+    yield "| Python | TensorFlow | by | loops | held up by our work at most |"
     yield "|---|---|---|---|---|"
     for one in found:
         held = max(loop["held"] for loop in one["loops"])

@@ -2,7 +2,8 @@
 
 A number on its stdin asks for as many steps; it answers with the nanoseconds that they took. `go` lets it
 train until the next line, and to that it answers with the end of each step on the clock that all processes share,
-and with the begin and end of each full collection of garbage.
+and with the begin, end and length of what held it up beside us: full collections of garbage that its own thread made,
+and times in which a hypervisor had given its processors to others.
 An empty line ends it; it answers with the number of its steps and a digest of its weights.
 """
 
@@ -13,8 +14,10 @@ import hashlib
 import json
 import select
 import sys
+import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,13 +25,40 @@ import tensorflow as tf
 
 Step = Callable[[], Any]
 COLLECTIONS: list[list[int]] = []  # of the oldest generation, which go through all objects
+STOLEN: list[list[int]] = []
+EVERY = 10_000_000  # nanoseconds between readings of what was stolen
 
 
 def collected(phase: str, info: dict[str, int]) -> None:
-    if info["generation"] == 2:
+    own = threading.current_thread() is threading.main_thread()
+    if own and info["generation"] == 2:
+        now = time.monotonic_ns()
         if phase == "start":
-            COLLECTIONS.append([])
-        COLLECTIONS[-1].append(time.monotonic_ns())
+            COLLECTIONS.append([now])
+        else:
+            COLLECTIONS[-1] += [now, now - COLLECTIONS[-1][0]]
+
+
+def stolen() -> int:
+    """Nanoseconds since the system began; see proc(5)."""
+    with Path("/proc/stat").open(encoding="ascii") as file:
+        return int(file.readline().split()[8]) * 10_000_000
+
+
+def until_told(step: Step) -> list[int]:
+    """Train until something is on stdin: the end of each step."""
+    ends = []
+    read, before = time.monotonic_ns(), stolen()
+    while not select.select([sys.stdin], [], [], 0)[0]:
+        step()
+        now = time.monotonic_ns()
+        ends.append(now)
+        if now - read > EVERY:
+            after = stolen()
+            if after > before:
+                STOLEN.append([read, now, after - before])
+            read, before = now, after
+    return ends
 
 
 def arrays() -> tuple[Any, Any]:
@@ -79,14 +109,12 @@ def main() -> None:
         asked = line.strip()
         if not asked:
             break
-        ends = []
         if asked == "go":
-            while not select.select([sys.stdin], [], [], 0)[0]:
-                step()
-                ends.append(time.monotonic_ns())
+            ends = until_told(step)
             sys.stdin.readline()
-            print(json.dumps([ends, COLLECTIONS]), flush=True)
+            print(json.dumps([ends, COLLECTIONS, STOLEN]), flush=True)
             COLLECTIONS.clear()
+            STOLEN.clear()
             count += len(ends)
         else:
             began = time.perf_counter_ns()

@@ -35,7 +35,7 @@ def measure(seconds: int = SECONDS) -> dict[str, Any]:
         )
         outputs = {name: training.communicate()[0] for name, training in trainings.items()}
         time.sleep(20)  # the last look
-        watch.send_signal(2)
+        watch.terminate()  # a process that a shell started in its background ignores Ctrl-C
         said = watch.communicate()[0]
     return judged(outputs["sick"], said)
 

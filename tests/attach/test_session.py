@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.attach.conftest import RUNS, Start
+from unslow.analyse.run.assemble import load
 from unslow.attach import inject, session
 from unslow.attach.session import attached
 from unslow.attach.target import target_of
@@ -128,6 +129,17 @@ def test_a_process_that_ends_while_attached_leaves_its_recording(
         json.loads((tmp_path / "run" / "run.json").read_text())["ended"] == "ended while attached"
     )
     assert recording.disarming is None
+
+
+@pytest.mark.parametrize(("last", "how"), [("", "exit"), ("1 / 0", "ZeroDivisionError: ")])
+def test_how_a_process_ended_while_attached_is_recorded(
+    start: Start, tmp_path: Path, last: str, how: str
+) -> None:
+    process = start(f"sys.stdin.readline()\n{last}")
+    with attached(target_of(process.pid), tmp_path / "run"):
+        process.communicate("\n")
+    (run,) = load(str(tmp_path / "run")).processes
+    assert run.how.startswith(how)
 
 
 def test_a_process_that_has_not_imported_tensorflow_is_refused_from_inside(
@@ -254,7 +266,7 @@ def test_fifty_rounds_leave_nothing_behind(start: Start, tmp_path: Path, python:
         with attached(target_of(process.pid), tmp_path / f"run-{number}") as recording:
             time.sleep(0.1)
         assert recording.disarming is not None
-        pauses.append(max(recording.arming, recording.disarming))
+        pauses.append(max(recording.arming.worked, recording.disarming.worked))
         sizes.append(_resident(process.pid))
     print(f"MB after rounds 1, 10, 30, 50: {[sizes[at] for at in (0, 9, 29, 49)]}")
     print(f"longest pause {1e3 * max(pauses):.0f} ms")

@@ -42,7 +42,7 @@ def test_an_alert_is_a_line_of_json_as_the_schema_says(
 def test_a_run_that_died_gives_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = ended_run(tmp_path / "run", "killed by SIGKILL")
     assert code_of(str(run.folder)) == 1
-    assert "died: died after 600 steps: killed by SIGKILL" in capsys.readouterr().out
+    assert "  run  died after 600 steps: killed by SIGKILL\n" in capsys.readouterr().out
 
 
 def test_a_command_is_given_the_alert_before_the_end(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ TRIED = {
     "big-shuffle": Tried("big_shuffle.py", seconds=30, used_at="in dataset.take("),
     "checkpoint-cost": Tried("checkpoint_cost_fit.py", used_at="model.fit("),
     "compute-bound": Tried("compute_bound.py"),
+    "eager-calls": Tried("eager_calls.py"),
     "eager-step": Tried("eager_step.py"),
     "elementwise-loop": Tried("elementwise_loop.py"),
     "evaluation-in-step": Tried("evaluation_in_step.py"),

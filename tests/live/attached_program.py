@@ -24,6 +24,8 @@ def turns(style: str) -> Iterator[int]:
     """Numbers of steps until the test has seen enough of this style."""
     stop, number = STOPS / style, 0
     while number < COUNTS[style] if COUNTS else not stop.exists():
+        if number == 1:  # what is traced in the first step may take long
+            print("begun", style, flush=True)
         yield number
         number += 1
 
@@ -186,7 +188,6 @@ def main() -> None:
     }
     before = attributes()
     for style in STYLES:
-        print("begun", style, flush=True)
         count, weights = loops[style]()
         after = attributes()
         said = {"count": count, "weights": weights, "changed": changed(before, after)}

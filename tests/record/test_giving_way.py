@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import gc
-import time
+import threading
+from pathlib import Path
 
 import pytest
 
@@ -12,15 +13,20 @@ from unslow.record.engine.giving_way import GivingWay
 
 
 class Clock:
-    """The processor time of a thread that has just begun."""
+    """The processor time of a thread that has just begun, and the time on the wall."""
 
-    now = 0.0
+    def __init__(self) -> None:
+        self.now = self.wall = 0.0
+        self.rests = 0
 
     def thread_time(self) -> float:
         return self.now
 
+    def monotonic(self) -> float:
+        return self.wall
+
     def sleep(self, seconds: float) -> None:
-        pass
+        self.rests += 1
 
 
 @pytest.fixture
@@ -30,6 +36,22 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return made
 
 
+@pytest.fixture
+def schedule(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """What the kernel says of this thread: ran, waited for a processor, turns."""
+    file = tmp_path / "schedstat"
+    file.write_text("0 0 0")
+    made = GivingWay.__init__
+
+    def init(self: GivingWay, new_thread: bool = False) -> None:
+        made(self, new_thread)
+        self._schedule = str(file)
+
+    monkeypatch.setattr(GivingWay, "__init__", init)
+    return file
+
+
+@pytest.mark.usefixtures("schedule")
 def test_the_longest_work_between_two_rests_is_known(clock: Clock) -> None:
     with GivingWay() as beside:
         for worked in (0.01, 0.03, 0.02):
@@ -39,19 +61,69 @@ def test_the_longest_work_between_two_rests_is_known(clock: Clock) -> None:
     assert beside.longest == pytest.approx(0.03)
 
 
-def test_a_collection_of_the_programs_garbage_is_not_ours(clock: Clock) -> None:
+@pytest.mark.usefixtures("schedule")
+def test_a_rest_comes_only_when_it_is_due(clock: Clock) -> None:
     with GivingWay() as beside:
+        for _ in range(1000):
+            clock.now += 0.0001
+            beside.rest()
+    assert 30 < clock.rests < 60
+    assert beside.longest < 0.003
+
+
+def test_time_without_a_processor_counts_as_ours(clock: Clock, schedule: Path) -> None:
+    with GivingWay(new_thread=True) as beside:
         clock.now = 0.01
-        beside._collected("start", {})
-        clock.now = 0.21
-        beside._collected("stop", {})
-        clock.now = 0.22
-    assert beside.longest == pytest.approx(0.02)
-
-
-def test_nothing_is_left_behind() -> None:
-    before = list(gc.callbacks)
-    with GivingWay() as beside:
-        assert len(gc.callbacks) == len(before) + 1
+        schedule.write_text("10000000 50000000 2")
         beside.rest()
-    assert gc.callbacks == before and time.thread_time() > 0
+        clock.now = 0.02
+    assert beside.longest == pytest.approx(0.06)
+    assert beside.waited == pytest.approx(0.05)
+
+
+def test_what_the_kernel_says_is_read() -> None:
+    found = Path(f"/proc/self/task/{threading.get_native_id()}/schedstat")
+    if not found.exists():
+        pytest.skip("this kernel does not tell")
+    assert GivingWay()._waited_for_processor() >= 0.0
+    assert Path(GivingWay()._schedule) == found
+
+
+@pytest.fixture
+def collecting() -> None:
+    assert gc.isenabled()
+
+
+@pytest.mark.usefixtures("collecting")
+def test_our_objects_make_no_collection_due() -> None:
+    disable = gc.disable
+    with GivingWay() as beside:
+        assert not gc.isenabled()
+        beside.rest()
+        assert not gc.isenabled()
+    assert gc.isenabled()
+    assert gc.disable is disable
+
+
+@pytest.mark.usefixtures("collecting")
+def test_python_collects_again_after_a_while(clock: Clock) -> None:
+    with GivingWay() as beside:
+        clock.now, clock.wall = 0.01, 3.0
+        beside.rest()
+        assert gc.isenabled()
+    assert gc.isenabled()
+
+
+@pytest.mark.usefixtures("collecting")
+def test_a_program_that_disables_collections_meanwhile_has_its_way() -> None:
+    disable = gc.disable
+    try:
+        with GivingWay():
+            gc.disable()
+            assert gc.disable is disable
+        assert not gc.isenabled()
+        with GivingWay():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()

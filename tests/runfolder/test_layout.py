@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from pathlib import Path
@@ -167,3 +168,17 @@ def test_a_recording_that_stopped_long_before_its_command_says_so(
     runfile.write_header(str(folder), header)
     notes = load(str(folder)).notes
     assert any("could no longer be written" in note for note in notes) == said
+
+
+def test_a_header_that_cannot_be_written_leaves_the_old_one_and_no_draft(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runfile.write_header(str(tmp_path), {"command": ["train.py"]})
+
+    def full(*args: object, **kwargs: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(json, "dump", full)
+    with pytest.raises(OSError, match="No space"):
+        runfile.write_header(str(tmp_path), {"command": ["other.py"]})
+    assert [file.name for file in tmp_path.iterdir()] == [runfile.HEADER]

@@ -27,6 +27,18 @@ _LEAVES = 20.0
 _POLL = 0.05
 
 
+@dataclass(frozen=True)
+class Pause:
+    """How long a training was held up at most."""
+
+    seconds: float
+    waited: float  # of these, while other programs had the processors
+
+    @property
+    def worked(self) -> float:
+        return self.seconds - self.waited
+
+
 @dataclass
 class Attached:
     """A recording that is under way in another process."""
@@ -34,10 +46,8 @@ class Attached:
     target: Target
     folder: Path
     way: str  # how the recorder got in
-    arming: (
-        float  # seconds that the training was held up, at most, while wrappers were put in place
-    )
-    disarming: float | None = None  # the same while they were taken out; None where nobody answered
+    arming: Pause  # while wrappers were put in place
+    disarming: Pause | None = None  # while they were taken out; None where nobody answered
     problem: str = ""  # why the recording is not complete
 
     def is_over(self) -> bool:
@@ -90,7 +100,7 @@ def _begin(target: Target, folder: Path, header: JsonObject) -> Attached:
             folder, ignore_errors=True
         )  # a recorder that comes late finds it gone, and leaves
         raise
-    return Attached(target, folder, way, float(state.get("held", 0.0)))
+    return Attached(target, folder, way, _pause(state))
 
 
 def _end(session: Attached) -> None:
@@ -100,9 +110,13 @@ def _end(session: Attached) -> None:
     state = _state(folder)
     session.problem = str(state.get("problem") or "")
     if state.get("state") == "detached":
-        session.disarming = float(state.get("held", 0.0))
+        session.disarming = _pause(state)
     elif state.get("state") == "failed":
         session.problem = str(state.get("why"))
+
+
+def _pause(state: JsonObject) -> Pause:
+    return Pause(float(state.get("held", 0.0)), float(state.get("waited", 0.0)))
 
 
 def _answer(target: Target, folder: Path) -> JsonObject:

@@ -128,8 +128,8 @@ def _varies(loop: Loop) -> bool:
     return len({float(size) for size in loop.elements if size > 0}) > _USUAL_SIZES
 
 
-def _window(step: int, ops: int, kernels: float) -> Placed:
-    cost = EagerOps(step=step, ops=ops, took=0.004, floor=2e-5, kernels=kernels, wall=0.01)
+def _window(step: int, ops: int, kernels: float, wall: float = 0.01) -> Placed:
+    cost = EagerOps(step=step, ops=ops, took=0.004, floor=2e-5, kernels=kernels, wall=wall)
     tape = (Place("train.py", 11, "<module>"),)
     return at(step, cost.replace(top=(("Mul", ops),), tape=tape))
 
@@ -147,6 +147,15 @@ EagerStep.QUIET = (
         "a few large ops",
         facts=[_window(step, 30, 0.0099) for step in (4, 8, 16, 32, 64)],
         phases=_STEP,
+    ),
+    Sketch(
+        "large ops that other programs slowed down after the first window",
+        [0.01] * 100,
+        facts=[
+            _window(4, 30, 0.0047, wall=0.005),
+            *(_window(step, 30, 0.0085) for step in (8, 16, 32, 64)),
+        ],
+        phases={Phase.RUN: 1.0},
     ),
     Sketch(
         "a compiled step",

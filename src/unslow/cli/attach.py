@@ -21,7 +21,7 @@ from unslow.cli.until import until_option
 from unslow.errors import UnslowError
 
 if TYPE_CHECKING:
-    from unslow.attach.session import Attached
+    from unslow.attach.session import Attached, Pause
     from unslow.live.screen import Whole
 
 _POLL = 0.5  # seconds between polls of the run folder
@@ -74,8 +74,7 @@ def attach(options: _Options) -> None:
     with attached(target, folder) as session, UntilKnown(str(folder), options.until):
         click.echo(
             f"unslow: attached to process {target.pid} by {session.way}; the training was held up "
-            f"for {_milliseconds(session.arming)} at most. Ctrl-C ends the recording, not the "
-            "training.",
+            f"for {_at_most(session.arming)}. Ctrl-C ends the recording, not the training.",
             err=True,
         )
         terminal = sys.stdout.isatty() and os.environ.get("TERM", "") not in ("", "dumb")
@@ -94,8 +93,8 @@ def _farewell(session: Attached) -> Iterator[str]:
     """What happened at the end of an attached recording."""
     pid = session.target.pid
     if session.disarming is not None:
-        held = _milliseconds(session.disarming)
-        yield f"detached from process {pid}, which was held up for {held} at most and runs on."
+        held = _at_most(session.disarming)
+        yield f"detached from process {pid}, which runs on; it was held up for {held}."
     elif session.has_ended():
         yield f"process {pid} ended; what was recorded until then follows."
     else:
@@ -105,6 +104,13 @@ def _farewell(session: Attached) -> Iterator[str]:
         )
     if session.problem:
         yield f"the recording is not complete: {session.problem}"
+
+
+def _at_most(pause: Pause) -> str:
+    busy = ""
+    if pause.waited > pause.worked:
+        busy = f" ({_milliseconds(pause.waited)} of that as other programs had the processors)"
+    return f"{_milliseconds(pause.seconds)} at most{busy}"
 
 
 def _milliseconds(seconds: float) -> str:

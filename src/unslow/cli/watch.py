@@ -153,8 +153,7 @@ class _Say:
             return
         at = time.strftime("%H:%M:%S", time.localtime(alert.time))
         color = "green" if alert.matter.value == "done" else "yellow"
-        head = click.style(alert.matter.value, fg=color, bold=True)
-        click.echo(f"{at}  {alert.run}  {head}: {alert.text}")
+        click.echo(f"{at}  {alert.run}  {click.style(alert.text, fg=color)}")
 
 
 def _notice(text: str) -> None:

@@ -20,7 +20,7 @@ import struct
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import IO
 
 from unslow.facts.json_object import JsonObject
@@ -114,9 +114,14 @@ class Folder:
 def write_header(folder: str, header: JsonObject) -> None:
     """Replace the header in one move, so that a reader never sees half of it."""
     draft = os.path.join(folder, f".{HEADER}.{os.getpid()}")
-    with open(draft, "w", encoding="utf-8") as file:
-        json.dump({"version": VERSION, **header}, file, indent=1)
-    os.replace(draft, os.path.join(folder, HEADER))
+    try:
+        with open(draft, "w", encoding="utf-8") as file:
+            json.dump({"version": VERSION, **header}, file, indent=1)
+        os.replace(draft, os.path.join(folder, HEADER))
+    except OSError:  # the disk is full
+        with suppress(OSError):
+            os.unlink(draft)
+        raise
 
 
 def read_inside(folder: str, *names: str) -> bytes:

@@ -167,7 +167,7 @@ class WatchedRun:
             seconds = max((each.seconds for each in self.follower.processes.values()), default=0.0)
             text = sentences.done(seconds, self.steps)
             if how == _DETACHED:
-                text = f"the recording ended, the training goes on; {text}"
+                text = f"{text}; only the recording is over, the training goes on"
             return self._alert(Matter.DONE, text, None, {"steps": self.steps})
         process = self.process
         share = 0.0

@@ -68,13 +68,14 @@ def eager_cost(run: Run, loop: Loop) -> EagerCost | None:
         return None
     ops = int(np.median([window.ops for window in windows]))
     floor = min(window.floor for window in windows)
-    computing = _computing(windows, ops)
     mean = float((loop.seconds[1:] * loop.count[1:]).sum() / max(1, loop.count[1:].sum()))
+    eager = _eager_share(run, loop) * mean
+    computing = _computing(windows, ops, eager)
     last = windows[-1]
     return EagerCost(
         ops=ops,
         step=mean,
-        eager=_eager_share(run, loop) * mean,
+        eager=eager,
         kernels=computing,
         compiled=computing + compiled_dispatch(floor, ops),
         floor=floor,
@@ -86,15 +87,18 @@ def eager_cost(run: Run, loop: Loop) -> EagerCost | None:
     )
 
 
-def _computing(windows: Sequence[EagerOps], ops: int) -> float:
+def _computing(windows: Sequence[EagerOps], ops: int, eager: float) -> float:
     """Seconds per step in kernels and compiled functions.
 
     The first step of an epoch also starts its data; the window of the usual size that computed
-    least did not.
+    least did not. But other programs may have slowed the steps down since: what computed for most
+    of a window computes for as much of the eager time of a step.
     """
     usual = [window for window in windows if 0.8 * ops <= window.ops <= 1.25 * ops] or windows
     functions = float(np.median([window.functions_took for window in windows]))
-    return min(window.kernels for window in usual) + functions
+    share = float(np.median([window.kernels / max(window.wall, 1e-9) for window in usual]))
+    least = min(window.kernels for window in usual)
+    return max(least, min(share, 1.0) * eager) + functions
 
 
 def compiled_dispatch(floor: float, ops: int) -> float:

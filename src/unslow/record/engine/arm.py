@@ -14,8 +14,6 @@ from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Recorder
 from unslow.record.engine.safe_inspection import module_names
 
-_MODULES_AT_ONCE = 300  # between two rests: about two milliseconds, as TensorFlow's have 100 names
-
 
 class _Wrapped(NamedTuple):
     """A function of a module and the wrapper in its place."""
@@ -101,12 +99,11 @@ class Arming:
         """Wrap functions under the other names that modules imported them by before we came.
 
         `tf.summary.write` is such a name: a module of TensorFlow's interface holds the function
-        itself. `rest` is called repeatedly.
+        itself. `rest` is called for each module.
         """
         wrapped = self._wrapped_functions()
-        for number, module in enumerate(list(sys.modules.values())):
-            if number % _MODULES_AT_ONCE == 0:
-                rest()
+        for module in list(sys.modules.values()):
+            rest()
             for name, value in list(module_names(module).items()):
                 found = wrapped.get(id(value))
                 if found is not None and value is found.original:

@@ -7,19 +7,33 @@ or when that process is gone: nothing needs to be injected a second time.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import sys
 import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from unslow.record.engine.giving_way import GivingWay
-from unslow.record.engine.start import Recording
+
+if TYPE_CHECKING:
+    from unslow.record.engine.start import Recording
 
 GOES_ON = "attached.on"  # a file in the run folder; removing it requests the end
 STATE = "attached.json"  # what happened inside the process, for the attaching side
 STATE_BYTES = 4096  # of that file, which the attaching side makes full of blanks
 _ASK_EVERY = 0.2  # seconds between two checks for that file: what a user waits after Ctrl-C
 _MARK = "unslow.attached"  # an entry of sys.modules while a recording is attached
+# Modules in the order in which they need each other: each one is imported for itself, 40 ms in all,
+# and ten times that where Python has to compile them first.
+_PARTS = (
+    *("facts.schema", "facts.process", "facts.codec", "runfolder.layout"),
+    *("record.engine.frames", "record.engine.reachable", "record.engine.live_objects"),
+    *("record.engine.recorder", "record.engine.probe", "record.engine.arm", "record.engine.rows"),
+    *("record.engine.update_sites", "record.engine.steps", "record.engine.watcher"),
+    *("record.trial.control", "record.engine.start"),
+)
 
 
 def record(folder: str, attacher: int) -> None:
@@ -60,17 +74,28 @@ def _is_importing() -> bool:
 
 
 def _record(folder: str, attacher: int) -> None:
-    """What is reported as `held` is the longest that this thread worked without a rest."""
-    with GivingWay() as beside:
-        recording = Recording(folder, beside=beside)
+    """`held` is the longest that this thread worked without a rest, `waited` its time without a
+    processor."""
+    with GivingWay(new_thread=True) as beside:
+        recording = _recording(beside.rest)(folder, beside=beside)
         recording.start_late(beside)
-    _report(folder, state="recording", held=beside.longest)
+    _report(folder, state="recording", held=beside.longest, waited=beside.waited)
     while not _asked_to_stop(folder, attacher):
         time.sleep(_ASK_EVERY)
-    leaving = time.thread_time()
-    recording.end()
-    problem = recording.recorder.writer.lost
-    _report(folder, state="detached", problem=problem, held=time.thread_time() - leaving)
+    with GivingWay() as leaving:
+        recording.end()
+    held = {"held": leaving.longest, "waited": leaving.waited}
+    _report(folder, state="detached", problem=recording.recorder.writer.lost, **held)
+
+
+def _recording(rest: Callable[[], None]) -> type[Recording]:
+    """The class that records, imported bit by bit."""
+    for part in _PARTS:
+        importlib.import_module(f"unslow.{part}")
+        rest()
+    from unslow.record.engine.start import Recording
+
+    return Recording
 
 
 def _asked_to_stop(folder: str, attacher: int) -> bool:

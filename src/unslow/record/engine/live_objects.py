@@ -14,7 +14,6 @@ from unslow.record.engine.foreign import Foreign
 from unslow.record.engine.frames import UserCode
 from unslow.record.engine.reachable import POLYMORPHIC, Walk, held_by_program
 
-_AT_ONCE = 300  # objects between two rests: two milliseconds
 _MOST_OF_A_KIND = 1000
 # Private names were seen on TensorFlow 2.15 to 2.21; a missing class is skipped.
 _CLASSES = {
@@ -64,14 +63,13 @@ class Living:
 
 
 def find_living(user: UserCode, rest: Callable[[], None]) -> Living:
-    """Every object of the classes that probes request; `rest` is called repeatedly."""
+    """Every object of the classes that probes request; `rest` is called for each object."""
     began = time.perf_counter_ns()
     living = Living()
     wanted = {kind: getattr(living, name) for name in _CLASSES for kind in _kinds(name)}
     walk = Walk()
-    for number, found in enumerate(walk.objects(held_by_program(user))):
-        if number % _AT_ONCE == 0:
-            rest()
+    for found in walk.objects(held_by_program(user)):
+        rest()
         held = wanted.get(type(found))
         if held is not None and len(held) < _MOST_OF_A_KIND:
             held.append(found)

@@ -45,6 +45,7 @@ class Recording:
         self._show = hide_wrappers()
         self._begun = False
         self._ended = False
+        self._exits = False
         self._is_fork = False
 
     def _probes(self) -> list[Probe]:
@@ -81,7 +82,7 @@ class Recording:
 
     def start(self) -> None:
         self.arming.install()
-        atexit.register(self.end)
+        atexit.register(self._exit)
         _forks.follow(self)
 
     def start_late(self, beside: GivingWay) -> None:
@@ -145,12 +146,16 @@ class Recording:
 
         recorder.signals.step.subscribe("watcher", first_step)
 
+    def _exit(self) -> None:
+        self._exits = True
+        self.end()
+
     def end(self) -> None:
         """Put everything back and write the rest; safe to call twice."""
         if self._ended:
             return
         self._ended = True
-        atexit.unregister(self.end)
+        atexit.unregister(self._exit)
         self._fenced("steps", self.steps.leave_fast_path)
         if self._attached:
             self._fenced("engine", self.recorder.signals.ignore_program)
@@ -189,7 +194,7 @@ class Recording:
 
     def _how(self) -> str:
         """How the process ended, or that it goes on."""
-        if self._attached:
+        if self._attached and not self._exits:
             return "detached"
         error = getattr(sys, "last_value", None)
         return f"{type(error).__name__}: {error}"[:500] if error is not None else "exit"

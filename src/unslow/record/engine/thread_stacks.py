@@ -12,6 +12,7 @@ from functools import partial
 from types import CodeType
 
 from unslow.record.engine.foreign import Foreign
+from unslow.record.engine.giving_way import disable_collections
 
 Line = tuple[CodeType, int]  # code, and the offset of the instruction
 
@@ -55,7 +56,7 @@ def _without_collections(read: Callable[[], list[Foreign]]) -> list[Foreign]:
     enabled: list[bool] = []
     calls: tuple[partial[Foreign], ...] = (
         partial(enabled.extend, itertools.starmap(gc.isenabled, [()])),
-        partial(gc.disable),
+        partial(disable_collections),
         partial(read),
         partial(deque, itertools.starmap(gc.enable, itertools.compress([()], enabled)), 0),
     )
