@@ -16,7 +16,7 @@ class Case:
     workers: tuple[int, ...] = (2, 3, 4)
     fault: str = ""  # as train.py knows it
     faulty: int | None = None  # the worker; None: the last one
-    steps: int = 110
+    steps: int = 80
 
     @property
     def is_healthy(self) -> bool:
@@ -30,7 +30,7 @@ CASES = (
     Case("extra Python, eager", "straggler", ("own Python",), "eager", (2,), "python"),
     Case("longer batches", "straggler", ("longer batches",), fault="batches"),
     Case("a busy core", "straggler", ("machine",), workers=(2,), fault="core"),
-    Case("a memory hoard", "straggler", ("memory",), fault="memory", steps=100),
+    Case("a memory hoard", "straggler", ("memory",), fault="memory"),
     Case("late start", "straggler", ("late start",), fault="late"),
     Case(
         "evaluation on the chief",
@@ -39,7 +39,7 @@ CASES = (
         fault="evaluate",
         faulty=0,
     ),
-    Case("large gradients", "communication", ("large gradients",), fault="large", steps=80),
+    Case("large gradients", "communication", ("large gradients",), fault="large", steps=40),
     Case(
         "many small collectives",
         "communication",
@@ -47,9 +47,9 @@ CASES = (
         "eager",
         (2, 3),
         "small",
-        steps=100,
+        steps=60,
     ),
-    Case("gathered slices", "communication", ("gathered slices",), fault="slices", steps=80),
+    Case("gathered slices", "communication", ("gathered slices",), fault="slices", steps=60),
     Case(
         "parameter-server fetches",
         "communication",

@@ -1,11 +1,10 @@
 """A small distributed training with one fault, for the campaign: see `cases.py` for the faults.
 
-The fault acts in one worker only (`--worker`), or, for communication, in all of them.
+The fault acts in one worker only (`worker`), or, for communication, in all of them.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import time
@@ -19,24 +18,16 @@ WIDTH = 512
 BATCH = 128
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--fault", default="none")
-    parser.add_argument("--worker", type=int, default=-1)
-    parser.add_argument("--steps", type=int, default=150)
-    parser.add_argument(
-        "--loop", default="compiled", choices=("compiled", "inside", "eager", "fit")
-    )
-    options = parser.parse_args()
+def main(fault: str, worker: int, loop: str, steps: int) -> None:
+    """`loop`: compiled, inside, eager or fit."""
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(2)
     task = json.loads(os.environ["TF_CONFIG"])["task"]
-    faulty = task["index"] == options.worker
-    training = Training(options.fault, faulty, options.loop)
-    if options.loop == "fit":
-        training.fit(options.steps)
+    training = Training(fault, task["index"] == worker, loop)
+    if loop == "fit":
+        training.fit(steps)
     else:
-        training.run(options.steps)
+        training.run(steps)
 
 
 class Training:
@@ -77,7 +68,8 @@ class Training:
         reduced = context.all_reduce(tf.distribute.ReduceOp.MEAN, gradients)
         for weight, gradient in zip(watched, reduced, strict=True):
             if isinstance(gradient, tf.IndexedSlices):
-                weight.scatter_sub(gradient * 1e-4)
+                step = tf.IndexedSlices(1e-4 * gradient.values, gradient.indices)
+                weight.scatter_sub(step)
             else:
                 weight.assign_sub(1e-4 * gradient)
         return loss
@@ -137,6 +129,3 @@ class Training:
             ):
                 for _ in range(60 if self.fault == "evaluate" else 6):
                     evaluate(held_out)
-
-
-main()
