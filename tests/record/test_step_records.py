@@ -22,7 +22,7 @@ class Owner:
 
 def blocks(folder: Path) -> list[str]:
     lines = next(folder.glob("*.events")).read_text().splitlines()
-    return [line["data"] for line in map(json.loads, lines) if line["k"] == "shared_steps"]
+    return [line["data"] for line in map(json.loads, lines) if line["k"] == "worker_steps"]
 
 
 @pytest.fixture
@@ -85,3 +85,20 @@ def test_a_record_costs_a_few_microseconds(recording: Recording) -> None:
         records.row(lane)
     each = (time.process_time() - began) / 1000
     assert each < 60e-6  # 12 µs on a quiet core
+
+
+@pytest.mark.parametrize(("eager", "timed"), [(2, 0.5), (1, 0.0)])
+def test_collectives_are_timed_where_all_of_a_step_ran_eagerly(
+    recording: Recording, tmp_path: Path, eager: int, timed: float
+) -> None:
+    records = StepRecords(recording.recorder, recording.steps)
+    recording.recorder.signals.row.subscribe("test", records.row)
+    for key in (1, 2):
+        records.launched(key)
+    records.ran(eager, 500_000_000)
+    recording.steps.ended(
+        recording.recorder.local.lane, "function", Owner(), "step", sys._getframe()
+    )
+    records.finish()
+    recording.recorder.flush()
+    assert records_of(blocks(tmp_path))["timed"].tolist() == [timed]

@@ -57,7 +57,7 @@ class RemoteWork(Fact, probe="coordinator"):
     longest: Duration = 0.0
 
 
-class SyncBlock(Fact, probe="distribute", kind="shared_steps"):
+class SyncBlock(Fact, probe="distribute", kind="worker_steps"):
     """Steps of a worker, as records of `SYNC` in base64, in the order of the steps."""
 
     data: str
@@ -96,6 +96,7 @@ SYNC_FIELDS = (
     ("collectives", "f"),
     ("delay", "f"),  # threads of the process that could run waited for a processor
     ("ours", "f"),  # inspections of the recorder's, which `wall` does not hold
+    ("timed", "f"),  # in collectives, of steps that run all of theirs eagerly; else 0
 )
 SYNC = struct.Struct("<" + "".join(form for _, form in SYNC_FIELDS))
 

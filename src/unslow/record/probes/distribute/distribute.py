@@ -15,11 +15,12 @@ from unslow.facts.workers import Collective, StrategyMade, WorkerIdentity
 from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.limits import limits_for
 from unslow.record.engine.probe import Probe
-from unslow.record.engine.recorder import Lane
+from unslow.record.engine.recorder import Lane, clock
 from unslow.record.probes.distribute.identity import identity
 from unslow.record.probes.distribute.step_records import StepRecords
 
 _RUN = int(Phase.RUN)
+_OF_SLICES = 3  # gathers of one IndexedSlices: lengths, values and indices
 _DEFAULT = "_Default"  # the strategy that every program has
 
 
@@ -35,6 +36,7 @@ class Distribute(Probe):
         self._within = ""  # what asks for the collective that is being launched
         self._packs: list[int] = []  # tensors in each pack that is still to be launched
         self._sparse = False
+        self._launcher = 0  # id of the first device's launcher, whose collectives are timed
         # By the id of a replica's thread: who waits for it, and where.
         self._lenders: dict[int, tuple[Lane | None, FrameType | None]] = {}
 
@@ -218,7 +220,10 @@ class Distribute(Probe):
         ) -> object:
             tensors = probe._packs.pop(0) if probe._packs else 1
             probe._seen("all_reduce", self, (input_tensor,), tensors, sys._getframe().f_back)
-            return original(self, input_tensor, *args, **kwargs)
+            began = clock()
+            reduced = original(self, input_tensor, *args, **kwargs)
+            probe._ran(self, 1, began)
+            return reduced
 
         return all_reduce
 
@@ -228,9 +233,13 @@ class Distribute(Probe):
         def _all_gather(
             self: object, input_tensor: object, *args: object, **kwargs: object
         ) -> object:
-            if not probe._sparse:
-                probe._seen("all_gather", self, (input_tensor,), 1, sys._getframe().f_back)
-            return original(self, input_tensor, *args, **kwargs)
+            if probe._sparse:
+                return original(self, input_tensor, *args, **kwargs)
+            probe._seen("all_gather", self, (input_tensor,), 1, sys._getframe().f_back)
+            began = clock()
+            gathered = original(self, input_tensor, *args, **kwargs)
+            probe._ran(self, 1, began)
+            return gathered
 
         return _all_gather
 
@@ -243,11 +252,13 @@ class Distribute(Probe):
         ) -> object:
             parts = (getattr(slices, "values", None), getattr(slices, "indices", None))
             probe._sparse = True
-            probe._seen("all_gather", self, parts, 3, sys._getframe().f_back)
+            probe._seen("all_gather", self, parts, _OF_SLICES, sys._getframe().f_back)
+            began = clock()
             try:
                 return original(self, slices, *args, **kwargs)
             finally:
                 probe._sparse = False
+                probe._ran(self, _OF_SLICES, began)
 
         return all_reduce_indexed_slices
 
@@ -283,6 +294,15 @@ class Distribute(Probe):
             )
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
+
+    def _ran(self, launcher: object, collectives: int, began: int) -> None:
+        """A collective of one device was put into a graph, or run; other devices run beside it."""
+        records = self._records
+        if records is None or not _runs_eagerly():
+            return
+        self._launcher = self._launcher or id(launcher)
+        took = clock() - began if id(launcher) == self._launcher else 0
+        records.ran(collectives, took)
 
     def _training_frame(self) -> FrameType | None:
         """Eager reductions are launched by threads of TensorFlow's: the user's line waits."""

@@ -47,7 +47,7 @@ _AT = {name: place for place, name in enumerate(_SUMS)}
 _PLACES = tuple(_AT[_FIELD_OF[Phase(n)]] for n in range(PHASES - 1))  # of all phases but OTHER
 _WALL, _BEFORE, _INSIDE, _OUTSIDE = (_AT[name] for name in ("wall", "before", "inside", "outside"))
 _PYTHON, _ELEMENTS, _COLLECTIVES = _AT["python"], _AT["elements"], _AT["collectives"]
-_DELAY, _OURS = _AT["delay"], _AT["ours"]
+_DELAY, _OURS, _TIMED = _AT["delay"], _AT["ours"], _AT["timed"]
 
 
 class StepRecords:
@@ -67,6 +67,8 @@ class StepRecords:
         self._own = 0  # inspections in this step
         self._elements = 0.0
         self._collectives = 0
+        self._timed = 0  # nanoseconds in collectives that ran eagerly
+        self._timed_collectives = 0
         self._key = -1
         self._delayed = 0  # nanoseconds that threads waited for a processor since the last step
         self._delay_read = run_delay()
@@ -85,6 +87,11 @@ class StepRecords:
             self._launched_cpu = time.process_time_ns()
             lane = self._lane or self._recorder.local.lane
             self._partial = _so_far(lane, self._launched)
+
+    def ran(self, collectives: int, took: int) -> None:
+        """Some collectives ran eagerly, on any thread."""
+        self._timed_collectives += collectives
+        self._timed += took
 
     def row(self, lane: Lane) -> int:
         """A row was closed; the number of the step that ended with it, 0 if none did."""
@@ -124,6 +131,8 @@ class StepRecords:
         sums[_ELEMENTS] += self._elements
         sums[_COLLECTIVES] += self._collectives
         sums[_OURS] += self._own / _SECOND
+        if self._timed_collectives == self._collectives:
+            sums[_TIMED] += self._timed / _SECOND
         delayed, self._delayed = self._delayed, 0
         sums[_DELAY] += delayed / _SECOND
         self._count += 1
@@ -134,6 +143,7 @@ class StepRecords:
     def _begin_step(self, now: int, cpu: int) -> None:
         self._ended, self._ended_cpu = now, cpu
         self._launched = self._launched_cpu = self._own = self._collectives = 0
+        self._timed = self._timed_collectives = 0
         self._elements = 0.0
         self._phases = [0] * PHASES
         self._partial = []
