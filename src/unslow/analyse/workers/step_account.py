@@ -92,7 +92,7 @@ def columns_of(last: int) -> Columns:
 
 def table_of(workers: Sequence[np.ndarray], seconds_per_tick: float = 1e-9) -> Table:
     """All records on one grid. A worker without some steps has NaN there."""
-    last = max((int(records["step"][-1]) for records in workers if len(records)), default=1)
+    last = max((int(records["step"][-1]) for records in workers if len(records)), default=0)
     columns = columns_of(last)
     shape = (len(workers), len(columns.step))
     sums = {name: np.full(shape, np.nan, dtype=np.float32) for name in SUMS}
@@ -126,10 +126,15 @@ class Pace:
 
     rate: Floats  # processor seconds per second
     starved: Floats  # seconds per step in which it could not run, and its peers could
+    fed: Floats  # seconds per step in which its compiled steps wait for an element
 
 
-def pace_of(table: Table, measured: Mapping[int, float]) -> Pace:
+def pace_of(
+    table: Table, measured: Mapping[int, float], fed: Mapping[int, float] | None = None
+) -> Pace:
     """The pace of every worker; `measured`: rates that windows gave, which hold all there is.
+
+    `fed`: what tf.data's models of the iterators say, in seconds per step.
 
     Others are taken to compute on one processor at least, or on as many as the busiest worker,
     which waited least.
@@ -143,10 +148,13 @@ def pace_of(table: Table, measured: Mapping[int, float]) -> Pace:
         cpu = np.nan_to_num(np.nanmean(mean["inside"] + mean["outside"], axis=1))
     rate = np.full(len(share), max(1.0, float(share.max(initial=0.0))), dtype=np.float32)
     starved = _starved(delay, cpu).astype(np.float32)
+    hidden = np.zeros(len(share), dtype=np.float32)
+    for row, seconds in (fed or {}).items():
+        hidden[row] = seconds
     for row, found in measured.items():
         rate[row] = max(found, _LEAST_RATE)
-        starved[row] = 0
-    return Pace(rate, starved)
+        starved[row] = hidden[row] = 0
+    return Pace(rate, starved, hidden)
 
 
 def _starved(delay: Floats, cpu: Floats) -> Floats:
@@ -154,9 +162,11 @@ def _starved(delay: Floats, cpu: Floats) -> Floats:
     have waited to run for as long.
     """
     per_second = delay / np.maximum(cpu, 1e-9)
-    usual = float(np.median(per_second)) if len(per_second) else 0.0
-    beyond = np.maximum(delay - usual * cpu, 0)
-    return np.where(per_second >= MORE_STARVED * usual, beyond, 0)
+    if not len(delay):
+        return delay
+    usual, usual_rate = (float(_median(each[:, None])[0]) for each in (delay, per_second))
+    more = (delay >= MORE_STARVED * usual) & (per_second >= MORE_STARVED * usual_rate)
+    return np.where(more, delay - np.maximum(usual, usual_rate * cpu), 0)
 
 
 def shares_of(table: Table, pace: Pace, exact: Exact | None = None) -> Shares:
@@ -166,14 +176,16 @@ def shares_of(table: Table, pace: Pace, exact: Exact | None = None) -> Shares:
     transferred = exact.transfer if exact is not None else 0.0  # a step takes at least this
     inside = np.maximum(wall - before - transferred, 0)
     worked = mean["inside"] / pace.rate[:, None] + pace.starved[:, None]
-    computed = np.minimum(worked, inside)
+    timed = mean["timed"]  # all that is not in collectives is own work
+    computed = np.where(timed > 0, np.maximum(inside - timed, 0), np.minimum(worked, inside))
     own = np.stack([mean[_FIELDS[work]] for work in Work], axis=2)
     fed = np.zeros((len(wall), 1), dtype=np.float32)
     if exact is not None:
         fed[list(exact.workers), 0] = exact.input
-    own[:, :, Work.INPUT] += fed * computed
+    starving = np.minimum(pace.fed[:, None], inside - computed)  # for an element
+    own[:, :, Work.INPUT] += fed * computed + starving
     own[:, :, Work.COMPUTE] += (1 - fed) * computed
-    total = np.minimum(before + computed, wall)
+    total = np.minimum(before + computed + starving, wall)
     rest = wall - total
     with np.errstate(all="ignore"):
         step = _median(wall)
