@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from unslow.analyse import wording as say
 from unslow.analyse.run.tallies import line_totals
 from unslow.analyse.sketches.jobs import Hand, JobSketch
+from unslow.analyse.sketches.sketch import Sketch, at
 from unslow.analyse.workers.assemble import job_of
 from unslow.analyse.workers.job import CollectiveKind, Job
 from unslow.cause import Cause
@@ -23,17 +24,25 @@ from unslow.facts.workers import (
     SyncBlock,
     WorkerIdentity,
 )
-from unslow.model import Certainty, Evidence, Finding, Run
+from unslow.fix.edit.script import Script
+from unslow.fix.moves.compile_step import compile_step
+from unslow.fix.moves.rarer_reduce import reduce_rarely
+from unslow.fix.moves.repeat_dataset import repeat_distributed
+from unslow.fix.moves.run_every_n import guard
+from unslow.fix.moves.whole_packs import unlimited_packs
+from unslow.model import Certainty, Evidence, Finding, Fix, Location, Refusal, Run, Safety
 
 # Of a step in transfer: below it, more workers still pay. A judgement; balanced jobs of 2 to 4
 # processes with steps of 50 ms on loopback stay below 0.2.
 _LEAST_TRANSFER = 0.25
-_LEAST_FETCHING = 0.1  # of the training, in which a coordinator waits for values; a judgement
+_LEAST_FETCHING = 0.1  # of the training, in which workers have no step to make; a judgement
+_FETCHED_STEPS = 0.5  # of all scheduled steps: with fewer fetches the workers run ahead
 _MANY_COLLECTIVES = 6.0  # in a step: a compiled step packs its gradients into one or a few
 _LARGE_BYTES = 8 << 20  # in a step: they take 7 ms on 10 Gbit/s
 # What one collective costs beside its bytes, in bytes: about 1 ms of round trips at 1 GB/s.
 _LATENCY_BYTES = 1 << 20
-_MAIN_SHARE = 0.5  # of the transfer: a reason is named if it takes most of it
+_EVERY = 100  # steps between values for the log; a judgement
+_MAIN_SHARE = 0.4  # of the transfer: a reason is named if it takes about half of it or more
 
 
 @dataclass(frozen=True)
@@ -86,6 +95,12 @@ class Communication(Cause):
             yield from self._transfer(run, job)
         yield from self._fetches(run)
 
+    def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
+        where, detail = finding.location, finding.detail
+        if where is None or not isinstance(detail, _Edit):
+            return None
+        return _EDITS[detail.reason](script, where.line, detail)
+
     def _transfer(self, run: Run, job: Job) -> Iterable[Finding]:
         per_step = _transfer_per_step(job)
         share = per_step / max(job.measured_step, 1e-9)
@@ -111,29 +126,51 @@ class Communication(Cause):
             ),
             certainty=Certainty.MEASURED if job.exact is not None else Certainty.LIKELY,
             advice=reason.advice,
+            detail=_edit(run, reason),
         )
 
     def _fetches(self, run: Run) -> Iterable[Finding]:
-        """A coordinator that waits for a value in every step keeps its workers from running ahead."""
+        """A coordinator that waits for a value in every step keeps its workers from running ahead.
+
+        Waiting costs nothing by itself: what is lost is the time in which workers have no step.
+        """
         for loop in run.loops:
+            remote = _remote_workers(run, loop.process)
             for line in line_totals(run, loop, RemoteFetch):
-                share = line.seconds / loop.total
-                if share < _LEAST_FETCHING:
+                idle = loop.total - _busy(remote) / max(1, len(remote))
+                lost = min(line.seconds, idle)
+                share = lost / loop.total
+                is_often = line.count >= _FETCHED_STEPS * loop.steps
+                if share < _LEAST_FETCHING or not is_often:
                     continue
                 yield Finding(
                     cause=self.id,
-                    title=f"{say.code(line.location)} waits for workers for {say.share(share)} of "
-                    "the loop",
+                    title=f"{say.code(line.location)} waits for one step before the next is "
+                    f"scheduled: {len(remote)} workers are idle for {say.share(share)} "
+                    "of the loop",
                     location=line.location,
-                    seconds=line.seconds,
+                    seconds=lost,
                     evidence=(
                         Evidence("reason", "parameter-server fetches"),
                         Evidence("fetches", line.count),
+                        Evidence("scheduled steps", loop.steps),
                         Evidence("waited", line.seconds, "s"),
+                        Evidence("workers were busy for", _busy(remote), "s"),
+                        Evidence("the loop", loop.total, "s"),
                     ),
                     advice="Schedule many steps before you fetch a value, so that the workers run "
                     "ahead of the coordinator.",
+                    detail=_Edit("parameter-server fetches"),
                 )
+
+
+def _remote_workers(run: Run, process: int) -> list[RemoteWork]:
+    """What the workers of a coordinator have done; the last of the running totals is the whole."""
+    return list({fact.worker: fact for fact in run.facts(RemoteWork, process)}.values())
+
+
+def _busy(remote: Iterable[RemoteWork]) -> float:
+    return sum(worker.busy for worker in remote)
 
 
 def _transfer_per_step(job: Job) -> float:
@@ -208,6 +245,69 @@ def _reasons(job: Job) -> Iterable[_Reason]:
     )
 
 
+@dataclass(frozen=True)
+class _Edit:
+    """What an edit needs to know."""
+
+    reason: str  # a key of `_EDITS`
+    updates: tuple[Location, ...] = ()  # the user's frames at the update, innermost first
+    loop: Location | None = None
+
+
+def _edit(run: Run, reason: _Reason) -> _Edit | None:
+    """Collectives of a graph stand in traced code, where no step can be left out."""
+    are_eager = all(kind.eager for kind in reason.kinds)
+    loop = max(run.loops, key=lambda each: each.total, default=None)
+    if reason.name == "many small collectives" and not are_eager:
+        return _Edit("small packs")
+    if reason.name not in _EDITS or not are_eager or loop is None:
+        return None
+    return _Edit(reason.name, loop.stack or (loop.update,), loop.location)
+
+
+def _repeated(script: Script, line: int, detail: _Edit) -> Fix:
+    edited = repeat_distributed(script, line)
+    note = "`cardinality()` must know the number of batches; it is negative where it does not."
+    return Fix("repeat the dataset and count its batches", Safety.REVIEW, edited.files, note)
+
+
+def _rarely(script: Script, line: int, detail: _Edit) -> Fix:
+    edited = reduce_rarely(script, line, _EVERY)
+    note = (
+        f"What shows the value shows that of one step in {_EVERY}, or of the steps it is read in."
+    )
+    return Fix("reduce the value only where it is read", Safety.REVIEW, edited.files, note)
+
+
+def _fetched_rarely(script: Script, line: int, detail: _Edit) -> Fix:
+    note = f"What is fetched is then that of one step in {_EVERY}."
+    files = guard(script, line, _EVERY).files
+    return Fix(f"fetch every {_EVERY} steps", Safety.REVIEW, files, note)
+
+
+def _compiled(script: Script, line: int, detail: _Edit) -> Fix | Refusal:
+    update = next((at.line for at in detail.updates if at.file == script.path), None)
+    if update is None:
+        return Refusal("the line that updates the weights is in another file", None)
+    loop = detail.loop
+    line_of_loop = loop.line if loop is not None and loop.file == script.path else None
+    files = compile_step(script, update, line_of_loop).files
+    return Fix("compile the step with `tf.function`", Safety.CLOSE, files)
+
+
+def _whole_packs(script: Script, line: int, detail: _Edit) -> Fix:
+    return Fix("let TensorFlow choose the packs", Safety.CLOSE, unlimited_packs(script).files)
+
+
+_EDITS: dict[str, Callable[[Script, int, _Edit], Fix | Refusal]] = {
+    "finite dataset": _repeated,
+    "a reduce per step": _rarely,
+    "parameter-server fetches": _fetched_rarely,
+    "many small collectives": _compiled,
+    "small packs": _whole_packs,
+}
+
+
 _STACK = (Place("train.py", 12, "step"),)
 
 
@@ -221,13 +321,32 @@ _SMALL = Collective(what="all_reduce", bytes=4096, eager=True, key="b", n=4000, 
 _SLICES = Collective(
     what="all_gather", bytes=9 << 20, tensors=3, sparse=True, key="c", stack=_STACK
 )
+_ASKED = Collective(
+    what="all_reduce", bytes=8, eager=True, key="d", n=200, within="input", stack=_STACK
+)
+_REDUCED = _ASKED.replace(within="reduce")
+_PACK = _SMALL.replace(eager=False, n=1)
+
+
+def _scheduled(says: str, fetches: int, busy: float) -> Sketch:
+    """A coordinator that schedules 100 steps in a second, and two workers."""
+    work = [at(100, RemoteWork(worker=n, count=50, busy=busy)) for n in range(2)]
+    fetched = at(100, RemoteFetch(stack=_STACK, count=fetches, took=0.9, steps=100))
+    return Sketch(says, facts=[fetched, *work], style="schedule")
+
+
 Communication.FIRES = (
     _job("large gradients", _LARGE_ONE),
     _job("one collective for each tensor", _SMALL, per_step=20),
     _job("gathered slices", _SLICES, per_step=3),
+    _job("all workers are asked for data", _ASKED, _PACK, per_step=2),
+    _job("a loss is reduced in every step", _REDUCED, _PACK, per_step=2),
+    _scheduled("every step is fetched", fetches=100, busy=0.4),
 )
 Communication.QUIET = (
     _job("large gradients, well hidden", _LARGE_ONE, transfer=0.003),
-    _job("one small pack", _SMALL.replace(eager=False, n=1), transfer=0.03),
+    _job("one small pack", _PACK, transfer=0.03),
     JobSketch("no collective seen", transfer=0.03),
+    _scheduled("a fetch now and then", fetches=2, busy=0.4),
+    _scheduled("the workers are busy all the same", fetches=100, busy=0.95),
 )
