@@ -160,6 +160,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--jobs", type=int, default=8, help="that share one start")
+    parser.add_argument("--starts", type=int, default=1000, help="no more than these")
     parser.add_argument("--only", default="", help="cases whose name holds this")
     parser.add_argument("--keep", type=Path, help="folder for the recordings")
     parser.add_argument("--again", action="store_true", help="judge the kept recordings only")
@@ -173,11 +174,13 @@ def main() -> None:
         return
     done = {(each["case"], each["repeat"]) for each in results}
     missing = [job for job in planned(options.repeats) if (job.case.name, job.repeat) not in done]
-    chosen = [job for job in missing if options.only in job.case.name][: options.jobs]
-    for result in run_all(chosen, options.keep):
-        results.append(result)
-        _tell(result)
-        _write(results)
+    chosen = [job for job in missing if options.only in job.case.name]
+    for start in range(options.starts):
+        together = chosen[start * options.jobs : (start + 1) * options.jobs]
+        for result in run_all(together, options.keep) if together else ():
+            results.append(result)
+            _tell(result)
+            _write(results)
 
 
 def _write(results: list[dict[str, Any]]) -> None:

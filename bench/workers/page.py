@@ -21,13 +21,17 @@ collectives that all workers share, and says who the others wait for and why.
 
 - **Who waits for whom.** TensorFlow asks for a key at every launch of a collective, which is seen from
   Python without adding anything to a graph. Own work until the first collective of a step is measured in
-  every step; what follows is divided by processor time, and by the time in which threads waited for a
-  processor.
+  every step. What follows is one call that computes and waits: it is divided by processor time, by the time in
+  which threads waited for a processor, and by what tf.data's model of the iterator says about waiting for
+  elements inside of the call. Collectives of eager steps are timed.
 - **Exact times** of every collective come from windows of TensorFlow's profiler that all workers open in the
   same steps (after 24, 96, 384 … steps). They are off unless `UNSLOW_JOB_WINDOWS=1` is set: in jobs on loopback
   with TensorFlow 2.21, closing a window ended a worker by SIGSEGV or SIGABRT in 3 of 4 runs of 75 to 190
-  windows for each of two workers. Without them, a worker that is slow *inside* a compiled step without computing (input
-  inside the step) is not told apart from one that waits.
+  windows for each of two workers.
+- **What cannot be said** without them: a worker that is slow *inside* a compiled step without computing and
+  without waiting for tf.data (a Python function that waits for a disk) is not told apart from one that waits
+  for others. Where autotuning of tf.data is off, or before TensorFlow 2.17, iterators have no model, and input
+  inside the step belongs to that.
 - **The rule.** The shortest time of a collective over all workers is transfer, the rest is wait, and the
   worker that waits least is the one that the others wait for.
 - **The reason** is what that worker does more of than its peers, named where it explains at least 60 % of
@@ -38,8 +42,9 @@ collectives that all workers share, and says who the others wait for and why.
 ## Real jobs with one fault each
 
 Jobs on one machine, with `MultiWorkerMirroredStrategy` over loopback (the fetches: a coordinator, two workers
-and a parameter server), about 110 steps each. The campaign plans jobs of 2, 3 and 4 processes, five of each kind;
-the table says how many were run so far, all others are still to be run. The machine has 2 cores and was
+and a parameter server), 40 to 110 steps each. Several jobs share one start: TensorFlow is imported once, and
+the processes of each job are forked before it makes its runtime. The campaign plans five jobs of each kind,
+with 2, 3 and 4 processes; a busy core needs a core for each worker and has two. The machine has 2 cores and was
 shared with other heavy work, so a worker often waited for a core as well.
 """
 
@@ -50,8 +55,8 @@ def page(results: Sequence[Result]) -> str:
     lines = [_INTRODUCTION, *_table(faulty, by_case), "", *_healthy(by_case), "", *_replay(by_case)]
     lines += [
         "",
-        "Run it again: `make workers` (what is there is kept; a job takes about half a "
-        "minute on a quiet machine).",
+        "Run it again: `make workers` (what is there is kept; a job takes about ten seconds on a "
+        "quiet machine).",
     ]
     return "\n".join(lines) + "\n"
 
