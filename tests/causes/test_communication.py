@@ -9,8 +9,8 @@ import pytest
 from unslow.analyse.sketches.jobs import Hand, JobSketch
 from unslow.causes.communication import Communication
 from unslow.diagnose import diagnose
-from unslow.facts.schema import Place
-from unslow.facts.workers import Collective
+from unslow.facts.schema import Fact, Place
+from unslow.facts.workers import Collective, EagerReduce
 from unslow.model import Fix, Refusal
 
 _STACK = (Place("train.py", 12, ""),)
@@ -40,11 +40,12 @@ _PACKS = (
 )
 
 
-def fixed(source: str, *kinds: Collective, per_step: int = 2) -> Fix | Refusal | None:
+def fixed(source: str, *facts: Fact, per_step: int = 2) -> Fix | Refusal | None:
     job = JobSketch(
         "a job",
         workers=[Hand({"input": 0.002}, inside=0.03)] * 2,
-        collectives=kinds,
+        collectives=[fact for fact in facts if isinstance(fact, Collective)],
+        more=[fact for fact in facts if isinstance(fact, EagerReduce)],
         transfer=0.03,
         per_step=per_step,
     ).run()
@@ -58,20 +59,20 @@ def text_of(fix: Fix | Refusal | None) -> str:
     return fix.files["train.py"]
 
 
-def extra(within: str, eager: bool = True) -> Collective:
-    return Collective(
-        what="all_reduce", bytes=8, eager=eager, n=200, within=within, key=within, stack=_STACK
-    )
+def asked(within: str) -> list[EagerReduce]:
+    """By both workers."""
+    one = EagerReduce(stack=_STACK, count=200, took=2.0, steps=200, within=within)
+    return [one, one.replace(process=1)]
 
 
 def test_a_finite_dataset_is_repeated_and_counted() -> None:
-    text = text_of(fixed(_FINITE, _PACK, extra("input")))
+    text = text_of(fixed(_FINITE, _PACK, *asked("input")))
     assert "experimental_distribute_dataset(data.repeat())" in text
     assert "for batch in itertools.islice(shared, int(data.cardinality())):" in text
 
 
 def test_a_value_for_the_log_is_reduced_every_hundred_steps() -> None:
-    text = text_of(fixed(_REDUCED, _PACK, extra("reduce")))
+    text = text_of(fixed(_REDUCED, _PACK, *asked("reduce")))
     assert "    if step % 100 == 0:\n        log.append(strategy.reduce(" in text
 
 
@@ -82,4 +83,5 @@ def test_packs_are_left_to_tensorflow() -> None:
 
 @pytest.mark.parametrize("within", ["input", "reduce"])
 def test_a_collective_inside_a_graph_has_no_plain_edit(within: str) -> None:
-    assert fixed(_REDUCED, _PACK, extra(within, eager=False).replace(n=1)) is None
+    inside = Collective(what="all_reduce", within=within, key=within, stack=_STACK)
+    assert fixed(_REDUCED, inside) is None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from unslow.cause import Cause
 from unslow.facts.schema import Place
 from unslow.facts.workers import (
     Collective,
+    EagerReduce,
     RemoteFetch,
     RemoteWork,
     SharedWindow,
@@ -35,6 +36,8 @@ from unslow.model import Certainty, Evidence, Finding, Fix, Location, Refusal, R
 # Of a step in transfer: below it, more workers still pay. A judgement; balanced jobs of 2 to 4
 # processes with steps of 50 ms on loopback stay below 0.2.
 _LEAST_TRANSFER = 0.25
+# Of a step in one more wait for all workers, measured on the one that waits least. A judgement.
+_LEAST_ASKING = 0.1
 _LEAST_FETCHING = 0.1  # of the training, in which workers have no step to make; a judgement
 _FETCHED_STEPS = 0.5  # of all scheduled steps: with fewer fetches the workers run ahead
 _MANY_COLLECTIVES = 6.0  # in a step: a compiled step packs its gradients into one or a few
@@ -42,7 +45,7 @@ _LARGE_BYTES = 8 << 20  # in a step: they take 7 ms on 10 Gbit/s
 # What one collective costs beside its bytes, in bytes: about 1 ms of round trips at 1 GB/s.
 _LATENCY_BYTES = 1 << 20
 _EVERY = 100  # steps between values for the log; a judgement
-_MAIN_SHARE = 0.4  # of the transfer: a reason is named if it takes about half of it or more
+_MAIN_SHARE = 0.5  # of the transfer: a reason is named if it takes most of it
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,22 @@ class _Reason:
     name: str
     text: str
     advice: str
-    kinds: tuple[CollectiveKind, ...]
+    kinds: tuple[CollectiveKind, ...] = ()
+
+
+# What a program asks all workers for beside its gradients; see `Collective.within`.
+_BETWEEN = {
+    "input": _Reason(
+        "finite dataset",
+        "before every element all workers are asked whether any has data",
+        "Add `.repeat()` to the dataset and count the steps.",
+    ),
+    "reduce": _Reason(
+        "a reduce per step",
+        "every step reduces a value for the program",
+        "Keep the value on each worker (a metric), and reduce it every hundred steps.",
+    ),
+}
 
 
 class Communication(Cause):
@@ -84,6 +102,7 @@ class Communication(Cause):
         SyncBlock,
         StrategyMade,
         Collective,
+        EagerReduce,
         RemoteWork,
         RemoteFetch,
         SharedWindow,
@@ -93,6 +112,7 @@ class Communication(Cause):
         job = job_of(run)
         if job is not None and len(job.workers) > 1 and job.judged.any():
             yield from self._transfer(run, job)
+            yield from self._asked(run, job)
         yield from self._fetches(run)
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
@@ -129,6 +149,35 @@ class Communication(Cause):
             detail=_edit(run, reason),
         )
 
+    def _asked(self, run: Run, job: Job) -> Iterable[Finding]:
+        """Values of all workers that the program asks for between its steps, and waits for."""
+        for within, reason in _BETWEEN.items():
+            asked = _shortest(run, job, within)
+            per_step = asked.took / max(1, job.steps) if asked is not None else 0.0
+            share = per_step / max(job.measured_step, 1e-9)
+            if asked is None or share < _LEAST_ASKING:
+                continue
+            where = say.place(run, asked.stack[0]) if asked.stack else None
+            yield Finding(
+                cause=self.id,
+                title=f"{say.share(share)} of a step is one more wait for all workers: "
+                f"{reason.text}",
+                location=where,
+                seconds=asked.took * len(job.workers),
+                evidence=(
+                    Evidence("reason", reason.name),
+                    Evidence("calls", asked.count),
+                    Evidence(
+                        "each, on the worker that waits least",
+                        say.time(asked.took / max(1, asked.count)),
+                    ),
+                    Evidence("a step", say.time(job.measured_step)),
+                    Evidence("workers", len(job.workers)),
+                ),
+                advice=reason.advice,
+                detail=_Edit(reason.name),
+            )
+
     def _fetches(self, run: Run) -> Iterable[Finding]:
         """A coordinator that waits for a value in every step keeps its workers from running ahead.
 
@@ -162,6 +211,17 @@ class Communication(Cause):
                     "ahead of the coordinator.",
                     detail=_Edit("parameter-server fetches"),
                 )
+
+
+def _shortest(run: Run, job: Job, within: str) -> EagerReduce | None:
+    """The totals of the worker that waited least: what it waited is transfer."""
+    found = []
+    for worker in job.workers:
+        facts = [fact for fact in run.facts(EagerReduce, worker.process) if fact.within == within]
+        if not facts:
+            return None
+        found.append(max(facts, key=lambda fact: fact.took))
+    return min(found, key=lambda fact: fact.took, default=None)
 
 
 def _remote_workers(run: Run, process: int) -> list[RemoteWork]:
@@ -225,18 +285,9 @@ def _reasons(job: Job) -> Iterable[_Reason]:
         "`bytes_per_pack`.",
         tuple(kinds) if are_small else (),
     )
-    yield _Reason(
-        "finite dataset",
-        "before every element all workers are asked whether any has data",
-        "Add `.repeat()` to the dataset and count the steps.",
-        tuple(kind for kind in kinds if kind.within == "input"),
-    )
-    yield _Reason(
-        "a reduce per step",
-        "every step reduces a value for the program",
-        "Keep the value on each worker (a metric), and reduce it every hundred steps.",
-        tuple(kind for kind in kinds if kind.within == "reduce"),
-    )
+    for within, reason in _BETWEEN.items():
+        inside = tuple(kind for kind in kinds if kind.within == within and not kind.eager)
+        yield replace(reason, kinds=inside)
     yield _Reason(
         "large gradients",
         f"{say.size(_bytes(dense))} of gradients from every worker",
@@ -256,12 +307,11 @@ class _Edit:
 
 def _edit(run: Run, reason: _Reason) -> _Edit | None:
     """Collectives of a graph stand in traced code, where no step can be left out."""
-    are_eager = all(kind.eager for kind in reason.kinds)
-    loop = max(run.loops, key=lambda each: each.total, default=None)
-    if reason.name == "many small collectives" and not are_eager:
-        return _Edit("small packs")
-    if reason.name not in _EDITS or not are_eager or loop is None:
+    if reason.name != "many small collectives":
         return None
+    loop = max(run.loops, key=lambda each: each.total, default=None)
+    if loop is None or not all(kind.eager for kind in reason.kinds):
+        return _Edit("small packs")
     return _Edit(reason.name, loop.stack or (loop.update,), loop.location)
 
 
@@ -321,11 +371,17 @@ _SMALL = Collective(what="all_reduce", bytes=4096, eager=True, key="b", n=4000, 
 _SLICES = Collective(
     what="all_gather", bytes=9 << 20, tensors=3, sparse=True, key="c", stack=_STACK
 )
-_ASKED = Collective(
-    what="all_reduce", bytes=8, eager=True, key="d", n=200, within="input", stack=_STACK
-)
-_REDUCED = _ASKED.replace(within="reduce")
 _PACK = _SMALL.replace(eager=False, n=1)
+
+
+def _asking(says: str, within: str, took: float) -> JobSketch:
+    """A job of 200 steps of 60 ms, in which the workers wait for a value of all of them."""
+    hands = [Hand({"input": 0.002}, inside=0.03)] * 3
+    asked = [
+        EagerReduce(stack=_STACK, count=200, took=200 * took, steps=200, within=within, process=n)
+        for n in range(3)
+    ]
+    return JobSketch(says, workers=hands, collectives=[_PACK], more=asked, transfer=0.03)
 
 
 def _scheduled(says: str, fetches: int, busy: float) -> Sketch:
@@ -339,14 +395,15 @@ Communication.FIRES = (
     _job("large gradients", _LARGE_ONE),
     _job("one collective for each tensor", _SMALL, per_step=20),
     _job("gathered slices", _SLICES, per_step=3),
-    _job("all workers are asked for data", _ASKED, _PACK, per_step=2),
-    _job("a loss is reduced in every step", _REDUCED, _PACK, per_step=2),
+    _asking("all workers are asked for data", "input", 0.01),
+    _asking("a loss is reduced in every step", "reduce", 0.01),
     _scheduled("every step is fetched", fetches=100, busy=0.4),
 )
 Communication.QUIET = (
     _job("large gradients, well hidden", _LARGE_ONE, transfer=0.003),
     _job("one small pack", _PACK, transfer=0.03),
     JobSketch("no collective seen", transfer=0.03),
+    _asking("a reduce that is soon over", "reduce", 0.001),
     _scheduled("a fetch now and then", fetches=2, busy=0.4),
     _scheduled("the workers are busy all the same", fetches=100, busy=0.95),
 )

@@ -44,6 +44,12 @@ class Collective(Thinned, probe="distribute", kind="collective"):
     stack: Stack = ()
 
 
+class EagerReduce(Tally, probe="distribute"):
+    """The program waited for a value of all workers, outside of any graph."""
+
+    within: str = ""  # as of Collective
+
+
 class RemoteFetch(Tally, probe="coordinator"):
     """The coordinator waited for a value that a worker computed."""
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from types import FrameType, ModuleType
 
 from unslow.facts.phase import Phase
-from unslow.facts.workers import Collective, StrategyMade, WorkerIdentity
+from unslow.facts.workers import Collective, EagerReduce, StrategyMade, WorkerIdentity
 from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.limits import limits_for
 from unslow.record.engine.probe import Probe
@@ -114,11 +114,19 @@ class Distribute(Probe):
                 finally:
                     probe._within = outer
                     if span is not None:
-                        close(lane, span)
+                        probe._waited(what, close(lane, span), sys._getframe().f_back)
 
             return call
 
         return make
+
+    def _waited(self, what: str, took: int, frame: FrameType | None) -> None:
+        """A call outside of any graph that asked all workers, at the user's line above it."""
+        if not what or self._records is None:
+            return
+        while frame is not None and not self.recorder.user.owns(frame.f_code):
+            frame = frame.f_back
+        self.recorder.tally(EagerReduce, frame, took, within=what)
 
     def _on_replicas(self, module: ModuleType) -> None:
         """A strategy runs a replica in a thread of its own, while the calling one waits."""
