@@ -56,6 +56,7 @@ CASES = (
         ("parameter-server fetches",),
         workers=(2,),
         fault="fetch",
+        steps=300,
     ),
     Case("slow input inside the step", "straggler", ("input",), "inside", fault="input"),
     Case("healthy: balanced, input inside", loop="inside", fault="none"),

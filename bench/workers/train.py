@@ -53,7 +53,7 @@ class Training:
         data = tf.data.Dataset.from_tensors(tf.ones([batch, width])).repeat()
         if self.is_("input"):  # a Python function here may hang a process that exits
             # fit() divides each element among the workers, and so its time.
-            data = data.apply(testing.sleep(240_000 if self.loop == "fit" else 80_000))
+            data = data.apply(testing.sleep(240_000 if self.loop == "fit" else 120_000))
         return data.prefetch(1)
 
     def is_(self, fault: str) -> bool:

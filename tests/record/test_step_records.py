@@ -13,7 +13,8 @@ import pytest
 from unslow.analyse.workers.records import records_of
 from unslow.facts.phase import Phase
 from unslow.record.engine.start import Recording
-from unslow.record.probes.distribute.step_records import StepRecords
+from unslow.record.probes.distribute import step_records
+from unslow.record.probes.distribute.step_records import Spent, StepRecords, Threads
 
 
 class Owner:
@@ -102,3 +103,20 @@ def test_collectives_are_timed_where_all_of_a_step_ran_eagerly(
     records.finish()
     recording.recorder.flush()
     assert records_of(blocks(tmp_path))["timed"].tolist() == [timed]
+
+
+def test_threads_that_move_data_are_told_by_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    busy = {"1": ["python", 0, 0], "2": ["event_engine", 0, 0], "3": ["collective_ops", 0, 0]}
+
+    def read(path: str) -> str:
+        name, ran, waited = busy[path.split("/")[4]]
+        return str(name) if path.endswith("comm") else f"{ran} {waited} 9"
+
+    monkeypatch.setattr(step_records, "read", read)
+    monkeypatch.setattr(step_records, "_tasks", lambda: list(busy))
+    threads = Threads()
+    for thread in busy.values():
+        thread[1:] = [1000, 10]
+    assert threads.since_last() == Spent(delayed=30, network=2000)
+    del busy["2"]  # a thread that ended takes its counters along
+    assert threads.since_last() == Spent(0, 0)

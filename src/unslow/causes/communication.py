@@ -125,7 +125,9 @@ class Communication(Cause):
         per_step = _transfer_per_step(job)
         share = per_step / max(job.measured_step, 1e-9)
         reason = _main_reason(job)
-        if share < _LEAST_TRANSFER or reason is None:
+        # What of a straggler's step is not explained would be taken for transfer.
+        is_known = job.exact is not None or not job.stragglers
+        if share < _LEAST_TRANSFER or reason is None or not is_known:
             return
         total = _bytes(job.collectives)
         explained = _cost(reason.kinds) / max(_cost(job.collectives), 1e-9)

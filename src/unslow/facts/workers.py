@@ -102,6 +102,7 @@ SYNC_FIELDS = (
     ("collectives", "f"),
     ("delay", "f"),  # threads of the process that could run waited for a processor
     ("ours", "f"),  # inspections of the recorder's, which `wall` does not hold
+    ("network", "f"),  # processor time of threads that only move data between workers
     ("timed", "f"),  # in collectives, of steps that run all of theirs eagerly; else 0
 )
 SYNC = struct.Struct("<" + "".join(form for _, form in SYNC_FIELDS))

@@ -175,6 +175,13 @@ def test_eager_collectives_are_timed_whatever_processor_they_use() -> None:
     assert np.nanmedian(shares.transfer) == pytest.approx(0.015, rel=0.05)
 
 
+def test_moving_data_is_no_own_work() -> None:
+    table = table_from(EQUAL, EQUAL)
+    table.mean["network"][:] = 0.008  # of the 20 ms that it runs after the first launch
+    shares = shares_of(table, pace_of(table, {}))
+    assert np.nanmedian(shares.transfer) == pytest.approx(0.010, rel=0.05)
+
+
 @pytest.mark.parametrize(
     ("delays", "starved"),
     [

@@ -127,6 +127,7 @@ class Pace:
     rate: Floats  # processor seconds per second
     starved: Floats  # seconds per step in which it could not run, and its peers could
     fed: Floats  # seconds per step in which its compiled steps wait for an element
+    network: Floats  # processor seconds per step that moving data takes: no own work
 
 
 def pace_of(
@@ -146,6 +147,7 @@ def pace_of(
         share = np.nan_to_num(np.nanmedian(mean["inside"] / inside, axis=1))
         delay = np.nan_to_num(np.nanmean(mean["delay"], axis=1))
         cpu = np.nan_to_num(np.nanmean(mean["inside"] + mean["outside"], axis=1))
+        network = np.nan_to_num(np.nanmean(mean["network"], axis=1))
     rate = np.full(len(share), max(1.0, float(share.max(initial=0.0))), dtype=np.float32)
     starved = _starved(delay, cpu).astype(np.float32)
     hidden = np.zeros(len(share), dtype=np.float32)
@@ -153,8 +155,8 @@ def pace_of(
         hidden[row] = seconds
     for row, found in measured.items():
         rate[row] = max(found, _LEAST_RATE)
-        starved[row] = hidden[row] = 0
-    return Pace(rate, starved, hidden)
+        starved[row] = hidden[row] = network[row] = 0
+    return Pace(rate, starved, hidden, network)
 
 
 def _starved(delay: Floats, cpu: Floats) -> Floats:
@@ -175,7 +177,8 @@ def shares_of(table: Table, pace: Pace, exact: Exact | None = None) -> Shares:
     wall, before = mean["wall"], mean["before"]
     transferred = exact.transfer if exact is not None else 0.0  # a step takes at least this
     inside = np.maximum(wall - before - transferred, 0)
-    worked = mean["inside"] / pace.rate[:, None] + pace.starved[:, None]
+    computing = np.maximum(mean["inside"] - pace.network[:, None], 0)
+    worked = computing / pace.rate[:, None] + pace.starved[:, None]
     timed = mean["timed"]  # all that is not in collectives is own work
     computed = np.where(timed > 0, np.maximum(inside - timed, 0), np.minimum(worked, inside))
     own = np.stack([mean[_FIELDS[work]] for work in Work], axis=2)

@@ -196,7 +196,7 @@ class Distribute(Probe):
         self.steps.leave_fast_path()
         records = self._records = StepRecords(self.recorder, self.steps)
         self.recorder.signals.row.subscribe(self.name, self._row)
-        self.recorder.signals.tick.subscribe(self.name, records.read_delay)
+        self.recorder.signals.tick.subscribe(self.name, records.read_threads)
         return records
 
     def _row(self, lane: Lane) -> None:
@@ -320,7 +320,7 @@ class Distribute(Probe):
         records, self._records = self._records, None
         if records is not None:
             self.recorder.signals.row.unsubscribe(self._row)
-            self.recorder.signals.tick.unsubscribe(records.read_delay)
+            self.recorder.signals.tick.unsubscribe(records.read_threads)
             records.finish()
         super().disarm()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import os
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from unslow.facts.phase import Phase
 from unslow.facts.workers import SYNC, SYNC_FIELDS, SyncBlock, closes_at
@@ -26,7 +26,10 @@ _SECOND = 1e9
 _UNWRITTEN = 16
 _RECORDS_IN_BLOCK = 128
 _BLOCK_AGE = 1_000_000_000
-_MOST_TASKS = 512  # threads whose wait for a processor is read
+_MOST_TASKS = 512  # threads whose counters are read
+# Names of threads of gRPC and of TensorFlow's collectives; seen on TensorFlow 2.21. Where they have
+# others, moving data counts as computing.
+_NETWORK_THREADS = ("collective_ops", "event_engine", "grpc")
 
 # Which field of a record each phase counts for.
 _FIELD_OF = {
@@ -47,7 +50,8 @@ _AT = {name: place for place, name in enumerate(_SUMS)}
 _PLACES = tuple(_AT[_FIELD_OF[Phase(n)]] for n in range(PHASES - 1))  # of all phases but OTHER
 _WALL, _BEFORE, _INSIDE, _OUTSIDE = (_AT[name] for name in ("wall", "before", "inside", "outside"))
 _PYTHON, _ELEMENTS, _COLLECTIVES = _AT["python"], _AT["elements"], _AT["collectives"]
-_DELAY, _OURS, _TIMED = _AT["delay"], _AT["ours"], _AT["timed"]
+_DELAY, _OURS = _AT["delay"], _AT["ours"]
+_NETWORK, _TIMED = _AT["network"], _AT["timed"]
 
 
 class StepRecords:
@@ -70,8 +74,8 @@ class StepRecords:
         self._timed = 0  # nanoseconds in collectives that ran eagerly
         self._timed_collectives = 0
         self._key = -1
-        self._delayed = 0  # nanoseconds that threads waited for a processor since the last step
-        self._delay_read = run_delay()
+        self._threads = Threads()
+        self._spent = Spent()  # since the last step
         self._sums = [0.0] * len(_SUMS)
         self._count = 0
         self._block: list[bytes] = []
@@ -133,8 +137,9 @@ class StepRecords:
         sums[_OURS] += self._own / _SECOND
         if self._timed_collectives == self._collectives:
             sums[_TIMED] += self._timed / _SECOND
-        delayed, self._delayed = self._delayed, 0
-        sums[_DELAY] += delayed / _SECOND
+        spent, self._spent = self._spent, Spent()
+        sums[_DELAY] += spent.delayed / _SECOND
+        sums[_NETWORK] += spent.network / _SECOND
         self._count += 1
         if closes_at(self._led):
             self._close_record(now)
@@ -171,11 +176,10 @@ class StepRecords:
             self._close_record(self._ended)
         self.write_block(clock())
 
-    def read_delay(self) -> None:
-        """On the watcher's thread: what the threads waited for a processor since the last time."""
-        now = run_delay()
-        self._delayed += max(0, now - self._delay_read)
-        self._delay_read = now
+    def read_threads(self) -> None:
+        """On the watcher's thread: what the threads did since the last time."""
+        more = self._threads.since_last()
+        self._spent = Spent(self._spent.delayed + more.delayed, self._spent.network + more.network)
 
 
 def _so_far(lane: Lane, now: int) -> list[int]:
@@ -190,15 +194,46 @@ def _so_far(lane: Lane, now: int) -> list[int]:
     return phases
 
 
-def run_delay() -> int:
-    """Nanoseconds for which threads of this process could run and no processor was free."""
+class Spent(NamedTuple):
+    """What the threads of this process did; nanoseconds."""
+
+    delayed: int = 0  # could run, and no processor was free
+    network: int = 0  # ran only to move data between workers
+
+
+class Threads:
+    """Reads the scheduler's counters of all threads."""
+
+    def __init__(self) -> None:
+        self._moving: dict[str, bool] = {}  # by the thread's id: whether it only moves data
+        self._last = self._read()
+
+    def since_last(self) -> Spent:
+        last, self._last = self._last, self._read()
+        delayed, network = self._last.delayed - last.delayed, self._last.network - last.network
+        return Spent(max(0, delayed), max(0, network))  # threads may have ended
+
+    def _read(self) -> Spent:
+        delayed = network = 0
+        for task in _tasks():
+            fields = read(f"/proc/self/task/{task}/schedstat").split()
+            if len(fields) < 2:
+                continue
+            delayed += int(fields[1])
+            if self._moves_data(task):
+                network += int(fields[0])
+        return Spent(delayed, network)
+
+    def _moves_data(self, task: str) -> bool:
+        known = self._moving.get(task)
+        if known is None:
+            known = read(f"/proc/self/task/{task}/comm").startswith(_NETWORK_THREADS)
+            self._moving[task] = known
+        return known
+
+
+def _tasks() -> list[str]:
     try:
-        tasks = os.listdir("/proc/self/task")[:_MOST_TASKS]
+        return os.listdir("/proc/self/task")[:_MOST_TASKS]
     except OSError:
-        return 0
-    total = 0
-    for task in tasks:
-        fields = read(f"/proc/self/task/{task}/schedstat").split()
-        if len(fields) > 1:
-            total += int(fields[1])
-    return total
+        return []
