@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -147,6 +148,34 @@ def test_a_step_that_a_coordinator_schedules_ends_a_step(begin: Callable[..., An
     for _ in range(3):
         assert coordinator.schedule(begin) is begin
     assert recording.steps.total == 3
+
+
+def test_only_the_first_replica_of_a_process_makes_its_steps(begin: Callable[..., Any]) -> None:
+    recording, _ = begin()
+    recorder, steps = recording.recorder, recording.steps
+
+    def update(self: Any) -> None:
+        lane = recorder.local.lane
+        if not lane.busy:  # as every probe asks
+            steps.ended(lane, "assign", Launcher, "", sys._getframe())
+
+    def made(self: Any, number: int) -> None:
+        threading.Thread.__init__(self)
+        self.replica_id = number
+
+    module = ModuleType("tensorflow.python.distribute.mirrored_run")
+    methods = {"__init__": made, "run": update}
+    module._MirroredReplicaThread = type("Replica", (threading.Thread,), methods)  # type: ignore[attr-defined]
+    recording.arming.open(module.__name__, module)
+    lanes = len(recorder.lanes)
+    for _ in range(3):
+        replicas = [module._MirroredReplicaThread(number) for number in (0, 1)]
+        for replica in replicas:
+            replica.start()
+        for replica in replicas:
+            replica.join()
+    assert steps.total == 3
+    assert len(recorder.lanes) == lanes
 
 
 def test_everything_is_put_back(begin: Callable[..., Any]) -> None:

@@ -150,11 +150,12 @@ class Distribute(Probe):
 
         def run(self: object, *args: object, **kwargs: object) -> object:
             lane, frame = lenders.pop(id(self), (None, None))
-            if lane is None:
-                return original(self, *args, **kwargs)
             own = recorder.local.lane
             if own in recorder.lanes:
-                recorder.lanes.remove(own)
+                recorder.lanes.remove(own)  # the thread ends with the call
+            if lane is None:
+                own.busy = getattr(self, "replica_id", 0) != 0  # else each step counts twice
+                return original(self, *args, **kwargs)
             recorder.local.lane, lane.lent = lane, frame
             try:
                 return original(self, *args, **kwargs)
