@@ -16,16 +16,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from bench.workers.cases import CASES, Case
 from bench.workers.page import page
 from unslow.analyse.run.assemble import load
 from unslow.analyse.workers.assemble import job_of
+from unslow.analyse.workers.job import Job as WorkerJob
 from unslow.diagnose import diagnose
 
 HERE = Path(__file__).parent
 PAGE = HERE.parents[1] / "docs" / "workers.md"
 RESULTS = HERE / "results.json"
 _JUDGED = ("straggler", "communication")
+_BEGINNING = 3  # steps after the fault ended: a new iterator, a new trace
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,7 @@ class Job:
     def asked(self) -> dict[str, Any]:
         """As start.py reads it."""
         case = self.case
-        named = {"fault": case.fault, "loop": case.loop, "steps": case.steps}
+        named = {"fault": case.fault, "loop": case.loop, "steps": case.steps, "sound": case.sound}
         return {**named, "workers": self.workers, "faulty": self.faulty}
 
 
@@ -63,7 +67,7 @@ def run_all(jobs: Sequence[Job], keep: Path | None) -> Iterator[dict[str, Any]]:
         for job, ran in zip(jobs, _launched(jobs, folder), strict=False):
             own = (keep or folder) / recording(job.case, job.repeat)
             split(folder / "run", ran["pids"], own)
-            found = judged(own)
+            found = judged(own, job.case)
             yield {
                 "case": job.case.name,
                 "repeat": job.repeat,
@@ -112,11 +116,11 @@ def judged_again(result: dict[str, Any], keep: Path) -> dict[str, Any]:
     case = next((case for case in CASES if case.name == result["case"]), None)
     if case is None or not (keep / recording(case, result["repeat"])).is_dir():
         return result
-    found = judged(keep / recording(case, result["repeat"]))
+    found = judged(keep / recording(case, result["repeat"]), case)
     return {**result, **found, **scored(case, result["faulty"], found)}
 
 
-def judged(folder: Path) -> dict[str, Any]:
+def judged(folder: Path, case: Case) -> dict[str, Any]:
     """What unslow says about a recorded job."""
     run = load(str(folder))
     diagnosis = diagnose(run, with_fixes=False)
@@ -126,11 +130,26 @@ def judged(folder: Path) -> dict[str, Any]:
     return {
         "said": said,
         "others": [finding.cause for finding in findings if finding.cause not in _JUDGED],
-        "step": job.measured_step if job is not None else 0.0,
-        "ideal": job.ideal_step if job is not None else 0.0,
         "steps": job.steps if job is not None else 0,
+        **(measured(job, case) if job is not None else {}),
         "own_cost": diagnosis.own_seconds,
     }
+
+
+def measured(job: WorkerJob, case: Case) -> dict[str, float]:
+    """Mean seconds of a step with the fault, of its replay, and of those after the fault ended."""
+    step = np.nanmedian(job.wall, axis=0)
+    faulty = job.judged & (job.step <= case.steps) if case.sound else job.judged
+    after = job.judged & (job.step > case.steps + _BEGINNING) if case.sound else ~job.judged
+    return {
+        "step": _mean(step[faulty]),
+        "ideal": _mean(job.ideal[faulty]),
+        "sound": _mean(step[after]) if case.sound else 0.0,
+    }
+
+
+def _mean(values: np.ndarray) -> float:
+    return float(np.nanmean(values)) if len(values) else 0.0
 
 
 def _said(finding: Any) -> dict[str, Any]:

@@ -88,7 +88,7 @@ def _forked(job: dict[str, Any], pinned: int | None) -> int:
         return pid
     if pinned is not None:
         os.sched_setaffinity(0, {_core(pinned)})
-    train.main(job["fault"], job["faulty"], job["loop"], job["steps"])
+    train.main(job["fault"], job["faulty"], job["loop"], (job["steps"], job["sound"]))
     sys.exit()
 
 

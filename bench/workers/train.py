@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Callable
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 import numpy as np
@@ -18,16 +19,16 @@ WIDTH = 512
 BATCH = 128
 
 
-def main(fault: str, worker: int, loop: str, steps: int) -> None:
-    """`loop`: compiled, inside, eager or fit."""
+def main(fault: str, worker: int, loop: str, steps: tuple[int, int]) -> None:
+    """`loop`: compiled, inside, eager or fit; `steps`: with the fault and, where it ends, without."""
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(2)
     task = json.loads(os.environ["TF_CONFIG"])["task"]
     training = Training(fault, task["index"] == worker, loop)
     if loop == "fit":
-        training.fit(steps)
+        training.fit(steps[0])
     else:
-        training.run(steps)
+        training.run(*steps)
 
 
 class Training:
@@ -35,6 +36,7 @@ class Training:
         self.fault, self.faulty, self.loop = fault, faulty, loop
         self.strategy = tf.distribute.MultiWorkerMirroredStrategy()
         self.hoard: list[np.ndarray] = []
+        self.train: Callable[[tf.Tensor], tf.Tensor] | None = None
         with self.strategy.scope():
             self.weights = [self.weight(number) for number in range(self.layers())]
             self.table = tf.Variable(tf.zeros([20_000, 64])) if fault == "slices" else None
@@ -106,19 +108,24 @@ class Training:
         if self.is_("python"):
             sum(i * i for i in range(400_000))
 
-    def run(self, steps: int) -> None:
+    def run(self, steps: int, sound: int) -> None:
+        """Some steps with the fault, then some without it."""
+        self.make_steps(steps)
+        if sound:
+            self.faulty = False
+            self.make_steps(sound)
+
+    def make_steps(self, steps: int) -> None:
         data = iter(self.strategy.distribute_datasets_from_function(self.dataset))
         if self.loop == "inside":
             step = tf.function(lambda: self.strategy.run(self.replica, args=(next(data),)))
         else:
-            compiled = self.loop == "compiled"
-            one = lambda batch: self.strategy.run(self.replica, args=(batch,))  # noqa: E731
-            train = tf.function(one) if compiled else one
+            train = self.train or self.compiled()
             step = lambda: train(next(data))  # noqa: E731
         evaluate = tf.function(self.loss)
         held_out = tf.ones([BATCH, WIDTH])
         for number in range(steps):
-            if self.fault == "first" and self.faulty and number == 0:
+            if self.is_("first") and number == 0:
                 time.sleep(3)
             step()
             self.in_python()
@@ -129,3 +136,8 @@ class Training:
             ):
                 for _ in range(60 if self.fault == "evaluate" else 6):
                     evaluate(held_out)
+
+    def compiled(self) -> Callable[[tf.Tensor], tf.Tensor]:
+        one = lambda batch: self.strategy.run(self.replica, args=(batch,))  # noqa: E731
+        self.train = tf.function(one) if self.loop == "compiled" else one
+        return self.train
