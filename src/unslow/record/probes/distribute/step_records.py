@@ -215,21 +215,21 @@ class Threads:
 
     def _read(self) -> Spent:
         delayed = network = 0
+        known, self._moving = self._moving, {}  # threads come and go
         for task in _tasks():
             fields = read(f"/proc/self/task/{task}/schedstat").split()
             if len(fields) < 2:
                 continue
             delayed += int(fields[1])
-            if self._moves_data(task):
+            moving = known[task] if task in known else _moves_data(task)
+            self._moving[task] = moving
+            if moving:
                 network += int(fields[0])
         return Spent(delayed, network)
 
-    def _moves_data(self, task: str) -> bool:
-        known = self._moving.get(task)
-        if known is None:
-            known = read(f"/proc/self/task/{task}/comm").startswith(_NETWORK_THREADS)
-            self._moving[task] = known
-        return known
+
+def _moves_data(task: str) -> bool:
+    return read(f"/proc/self/task/{task}/comm").startswith(_NETWORK_THREADS)
 
 
 def _tasks() -> list[str]:
