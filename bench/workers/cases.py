@@ -68,6 +68,7 @@ CASES = (
     Case("healthy: balanced, input inside", loop="inside", fault="none"),
     Case("healthy: rare evaluation on the chief", fault="rare-evaluation", faulty=0),
     Case("healthy: a slow first step", fault="first"),
+    Case("healthy: balanced, tf_keras fit", loop="fit", workers=(2,), fault="none"),
     Case(
         "extra Python in a callback, tf_keras fit",
         "straggler",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -124,7 +124,7 @@ class Communication(Cause):
     def _transfer(self, run: Run, job: Job) -> Iterable[Finding]:
         per_step = _transfer_per_step(job)
         share = per_step / max(job.measured_step, 1e-9)
-        reason = _main_reason(job)
+        reason = _main_reason(run, job)
         # What of a straggler's step is not explained would be taken for transfer.
         is_known = job.exact is not None or not job.stragglers
         if share < _LEAST_TRANSFER or reason is None or not is_known:
@@ -250,23 +250,29 @@ def _cost(kinds: Iterable[CollectiveKind]) -> float:
     return sum(kind.bytes + _LATENCY_BYTES * kind.count for kind in kinds)
 
 
-def _main_reason(job: Job) -> _Reason | None:
+def _main_reason(run: Run, job: Job) -> _Reason | None:
     """The most specific reason that takes most of the transfer."""
     least = _MAIN_SHARE * _cost(job.collectives)
-    for reason in _reasons(job):
+    own = tuple(kind for kind in job.collectives if not _is_of_keras(run, kind))
+    for reason in _reasons(own):
         if reason.kinds and _cost(reason.kinds) >= least:
             return reason
     return None
 
 
-def _reasons(job: Job) -> Iterable[_Reason]:
+def _is_of_keras(run: Run, kind: CollectiveKind) -> bool:
+    """`fit()` reduces its metrics in every step, and nobody can keep it from that."""
+    return kind.within == "reduce" and any(loop.style == "keras" for loop in run.loops)
+
+
+def _reasons(kinds: Sequence[CollectiveKind]) -> Iterable[_Reason]:
     """All possible reasons, the most specific first."""
-    kinds = job.collectives
     sparse = tuple(kind for kind in kinds if kind.sparse)
     dense = tuple(kind for kind in kinds if not kind.sparse)
     eager = tuple(kind for kind in kinds if kind.eager and not kind.within)
     launched = sum(kind.count for kind in eager)
-    are_small = job.per_step >= _MANY_COLLECTIVES and _bytes(kinds) < _LARGE_BYTES
+    number = sum(kind.count for kind in kinds)
+    are_small = number >= _MANY_COLLECTIVES and _bytes(kinds) < _LARGE_BYTES
     yield _Reason(
         "gathered slices",
         f"{say.size(_bytes(sparse))} of IndexedSlices are gathered from every worker",
@@ -282,7 +288,7 @@ def _reasons(job: Job) -> Iterable[_Reason]:
     )
     yield _Reason(
         "many small collectives",
-        f"{job.per_step:.0f} collectives a step",
+        f"{number:.0f} collectives a step",
         "Reduce all gradients in one call, and give `CommunicationOptions` a larger "
         "`bytes_per_pack`.",
         tuple(kinds) if are_small else (),
