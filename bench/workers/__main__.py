@@ -30,6 +30,7 @@ PAGE = HERE.parents[1] / "docs" / "workers.md"
 RESULTS = HERE / "results.json"
 _JUDGED = ("straggler", "communication")
 _MORE_SOUND = 3  # jobs of each case: 40 in all
+_UNMEASURED = {"step": 0.0, "ideal": 0.0, "sound": 0.0}
 _BEGINNING = 3  # steps after the fault ended: a new iterator, a new trace
 
 
@@ -132,7 +133,7 @@ def judged(folder: Path, case: Case) -> dict[str, Any]:
         "said": said,
         "others": [finding.cause for finding in findings if finding.cause not in _JUDGED],
         "steps": job.steps if job is not None else 0,
-        **(measured(job, case) if job is not None else {}),
+        **(measured(job, case) if job is not None and job.judged.any() else _UNMEASURED),
         "own_cost": diagnosis.own_seconds,
     }
 
