@@ -62,9 +62,12 @@ def page(results: Sequence[Result]) -> str:
 
 
 def _table(cases: Sequence[Case], by_case: Mapping[str, Sequence[Result]]) -> list[str]:
-    sizes = sorted({result["workers"] for found in by_case.values() for result in found})
-    lines = [f"Workers in the jobs so far: {', '.join(map(str, sizes))}.", ""]
-    lines += ["| fault | jobs | right worker or cause | right reason |", "|---|---|---|---|"]
+    every = [result for case in cases for result in by_case[case.name]]
+    lines = []
+    for size in sorted({result["workers"] for result in every}):
+        alike = [result["reason_right"] for result in every if result["workers"] == size]
+        lines.append(f"- {size} workers: {sum(alike)} of {len(alike)} jobs right.")
+    lines += ["", "| fault | jobs | right worker or cause | right reason |", "|---|---|---|---|"]
     totals = [0, 0, 0]
     for case in cases:
         found = by_case[case.name]
