@@ -127,14 +127,20 @@ def test_a_value_that_the_program_asks_all_workers_for_is_timed_at_its_line(
     base = {"run": lambda self: None, "reduce": lambda self: time.sleep(0.01)}
     library.StrategyBase = type("StrategyBase", (), base)  # type: ignore[attr-defined]
     recording.arming.open(library.__name__, library)
+    inputs = ModuleType("tensorflow.python.distribute.input_lib")
+    inputs._calculate_replicas_with_values = lambda strategy: strategy.reduce()  # type: ignore[attr-defined]
+    recording.arming.open(inputs.__name__, inputs)
     strategy = library.StrategyBase()
     for _ in range(3):
         strategy.reduce()
     strategy.run()
+    for _ in range(2):
+        inputs._calculate_replicas_with_values(strategy)
     recording.recorder.write_tallies(steps=3)
-    (asked,) = facts(recording, tmp_path, "eager_reduce")
-    assert (asked["count"], asked["within"]) == (3, "reduce")
-    assert asked["took_ns"] > 25_000_000
+    reduced, asked = facts(recording, tmp_path, "eager_reduce")
+    assert (reduced["count"], reduced["within"]) == (3, "reduce")
+    assert reduced["took_ns"] > 25_000_000
+    assert (asked["count"], asked["within"]) == (2, "input")
 
 
 def test_a_step_that_a_coordinator_schedules_ends_a_step(begin: Callable[..., Any]) -> None:

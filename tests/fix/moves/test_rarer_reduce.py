@@ -25,6 +25,12 @@ def test_it_moves_under_the_condition_that_reads_it_and_the_step_stays() -> None
     )
 
 
+def test_a_local_name_of_a_function_is_another_one() -> None:
+    step = "def train(batch):\n    loss = batch\n    return loss\n"
+    text = rarer(step + _LOOP + "    if step % 50 == 0:\n        print(float(loss))\n", 5)
+    assert "    if step % 50 == 0:\n        loss = strategy.reduce(" in text
+
+
 def test_a_value_that_is_only_kept_is_kept_every_hundred_steps() -> None:
     text = rarer(
         "for step in range(300):\n"

@@ -148,6 +148,8 @@ def pace_of(
         delay = np.nan_to_num(np.nanmean(mean["delay"], axis=1))
         cpu = np.nan_to_num(np.nanmean(mean["inside"] + mean["outside"], axis=1))
         network = np.nan_to_num(np.nanmean(mean["network"], axis=1))
+    # Which threads do it is chance, so that it may differ between workers that are alike.
+    network[:] = network.min(initial=np.inf)
     rate = np.full(len(share), max(1.0, float(share.max(initial=0.0))), dtype=np.float32)
     starved = _starved(delay, cpu).astype(np.float32)
     hidden = np.zeros(len(share), dtype=np.float32)

@@ -113,8 +113,9 @@ class Distribute(Probe):
                     return original(strategy, *args, **kwargs)
                 finally:
                     probe._within = outer
-                    if span is not None:
-                        probe._waited(what, close(lane, span), sys._getframe().f_back)
+                    took = close(lane, span) if span is not None else 0
+                    if took and not outer:
+                        probe._waited(what, took, sys._getframe().f_back)
 
             return call
 
