@@ -31,6 +31,7 @@ RESULTS = HERE / "results.json"
 _JUDGED = ("straggler", "communication")
 _MORE_SOUND = 3  # jobs of each case: 40 in all
 _UNMEASURED = {"step": 0.0, "ideal": 0.0, "sound": 0.0}
+_HUNG = -1  # what start.py says of a job that had to be killed
 _BEGINNING = 3  # steps after the fault ended: a new iterator, a new trace
 
 
@@ -67,6 +68,9 @@ def run_all(jobs: Sequence[Job], keep: Path | None) -> Iterator[dict[str, Any]]:
     folder = Path(tempfile.mkdtemp(prefix="unslow-workers-"))
     try:
         for job, ran in zip(jobs, _launched(jobs, folder), strict=False):
+            if ran["exit"] == _HUNG:  # it is run again another time
+                print(f"out of time: {job.case.name} x{job.workers} #{job.repeat}", flush=True)
+                continue
             own = (keep or folder) / recording(job.case, job.repeat)
             split(folder / "run", ran["pids"], own)
             found = judged(own, job.case)
