@@ -145,12 +145,13 @@ def judged(folder: Path, case: Case) -> dict[str, Any]:
 def measured(job: WorkerJob, case: Case) -> dict[str, float]:
     """Mean seconds of a step with the fault, of its replay, and of those after the fault ended."""
     step = np.nanmedian(job.wall, axis=0)
-    faulty = job.judged & (job.step <= case.steps) if case.sound else job.judged
-    after = job.judged & (job.step > case.steps + _BEGINNING) if case.sound else ~job.judged
+    has_sound = case.sound > 0 and job.steps >= case.steps + case.sound
+    faulty = job.judged & (job.step <= case.steps) if has_sound else job.judged
+    after = job.judged & (job.step > case.steps + _BEGINNING)
     return {
         "step": _mean(step[faulty]),
         "ideal": _mean(job.ideal[faulty]),
-        "sound": _mean(step[after]) if case.sound else 0.0,
+        "sound": _mean(step[after]) if has_sound else 0.0,
     }
 
 
