@@ -185,6 +185,7 @@ Straggler.QUIET = (
     _job("all alike", _EQUAL, _EQUAL, _EQUAL),
     _job("all have slow input", *[Hand({"input": 0.05})] * 3),
     _job("a slow first step", _EQUAL, Hand(_USUAL, extra={"build": 3.0}, until=1)),
+    _job("one long pause", _EQUAL, Hand(_USUAL, extra={"build": 3.0}, since=100, until=100)),
     _job("a rare evaluation", _EQUAL, Hand(_USUAL, extra={"evaluate": 0.05}, every=50)),
     _job("a single worker", _EQUAL),
 )

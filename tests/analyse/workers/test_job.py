@@ -168,6 +168,15 @@ def test_a_wait_for_elements_inside_the_step_is_own_work() -> None:
     assert np.nanmedian(shares.wait[0]) == pytest.approx(0.03, rel=0.05)
 
 
+def test_a_worker_that_did_not_run_after_the_collective_is_not_waited_for() -> None:
+    """Its step is longer than the other's: who waits least and who works most are not the same."""
+    table = table_from(EQUAL, Hand({"input": 0.004, "python": 0.006}))
+    table.mean["wall"][1] += 0.08
+    shares = shares_of(table, pace_of(table, {}))
+    assert (shares.culprit == NOBODY).all()
+    assert not shares.blamed.any()
+
+
 def test_eager_collectives_are_timed_whatever_processor_they_use() -> None:
     table = table_from(EQUAL, EQUAL)
     table.mean["timed"][:] = 0.015  # of the 22 ms after the first launch

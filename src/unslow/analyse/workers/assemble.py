@@ -95,6 +95,7 @@ def build(members: Members, run: Run | None = None) -> Job:
         wait=shares.wait,
         transfer=shares.transfer,
         culprit=shares.culprit,
+        blamed=shares.blamed,
         ideal=replayed(table.mean["wall"], own, stragglers),
         elements=table.mean["elements"],
         delay=table.mean["delay"],

@@ -29,6 +29,8 @@ _LEAST_EXCESS = 0.10
 # Steps in which the recorder itself held a worker up for this share of a step are not judged.
 _DISTURBED = 0.10
 LEAST_SHARE = 0.08  # of all steps that others wait for a straggler: a judgement
+# Of that share, without its longest step: what happens once is no straggler. A judgement.
+_BESIDE_LONGEST = 0.5
 _TIMES_OTHERS = 3.0  # what the median other worker causes: noise is shared by all
 _WARM_UP = 3  # steps: workers trace and start at different speeds
 MORE_STARVED = 1.5  # wait for a processor per second of running, against the median worker's
@@ -75,6 +77,7 @@ class Shares:
     wait: Floats
     transfer: Floats  # columns only
     culprit: npt.NDArray[np.int32]
+    blamed: Floats  # columns: seconds that the median other worker waits for the culprit
     judged: npt.NDArray[np.bool_]  # columns
 
 
@@ -200,11 +203,35 @@ def shares_of(table: Table, pace: Pace, exact: Exact | None = None) -> Shares:
         excess = _greatest(total) - _median(total)
     judged = ~disturbed & ~np.isnan(step) & (table.columns.step > _WARM_UP)
     wait[:, ~judged] = np.nan
-    culprit = np.full(len(step), NOBODY, dtype=np.int32)
-    named = judged & (excess > _LEAST_EXCESS * step) & (table.counted > 0).all(axis=0)
-    if len(wall) > 1 and named.any():
-        culprit[named] = np.argmin(rest[:, named], axis=0)
-    return Shares(own, wait, transfer, culprit, judged)
+    least = _LEAST_EXCESS * step
+    named = judged & (excess > least) & (table.counted > 0).all(axis=0)
+    culprit, blamed = _culprits(total, rest, named, least)
+    return Shares(own, wait, transfer, culprit, blamed, judged)
+
+
+def _culprits(
+    total: Floats, rest: Floats, named: npt.NDArray[np.bool_], least: Floats
+) -> tuple[npt.NDArray[np.int32], Floats]:
+    """The worker with the most own work, where it also waits least.
+
+    The two differ where a worker was not run for a while after the collective: its step is longer
+    than that of the others then, and nobody waited for anybody.
+    """
+    culprit = np.full(len(named), NOBODY, dtype=np.int32)
+    blamed = np.zeros(len(named), dtype=np.float32)
+    if len(total) < 2 or not named.any():
+        return culprit, blamed
+    at = np.flatnonzero(named)
+    last = np.argmax(total[:, at], axis=0)
+    chosen = np.arange(len(at))
+    waits_least = rest[last, at] - rest[:, at].min(axis=0) <= least[at]
+    ordered_work, ordered_rest = np.sort(total[:, at], axis=0), np.sort(rest[:, at], axis=0)
+    beyond = ordered_work[-1] - np.median(ordered_work[:-1], axis=0)
+    waited = np.median(ordered_rest[1:], axis=0) - ordered_rest[0]
+    kept = chosen[waits_least]
+    culprit[at[kept]] = last[kept]
+    blamed[at[kept]] = np.minimum(beyond, waited)[kept]
+    return culprit, blamed
 
 
 def stragglers_of(shares: Shares, wall: Floats, count: Ints) -> tuple[int, ...]:
@@ -213,14 +240,17 @@ def stragglers_of(shares: Shares, wall: Floats, count: Ints) -> tuple[int, ...]:
     Noise makes everyone last now and then: a straggler costs a real share of the job, and several
     times what the others cost.
     """
-    caused = caused_by(shares.wait, shares.culprit, count)
+    caused = caused_by(len(wall), shares.blamed, shares.culprit, count)
     if len(caused) < 2:
         return ()
     total = float(np.nansum(_median(wall)[shares.judged] * count[shares.judged]))
     found = []
-    for row in np.flatnonzero(caused >= LEAST_SHARE * max(total, 1e-9)):
+    least = LEAST_SHARE * max(total, 1e-9)
+    for row in np.flatnonzero(caused >= least):
         others = np.delete(caused, row)
-        if caused[row] >= _TIMES_OTHERS * float(np.median(others)):
+        longest = float((shares.blamed * count)[shares.culprit == row].max())
+        is_repeated = caused[row] - longest >= _BESIDE_LONGEST * least
+        if is_repeated and caused[row] >= _TIMES_OTHERS * float(np.median(others)):
             found.append(int(row))
     return tuple(found)
 
