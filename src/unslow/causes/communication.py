@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-
-import numpy as np
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 from unslow.analyse import wording as say
 from unslow.analyse.run.tallies import line_totals
 from unslow.analyse.sketches.jobs import Hand, JobSketch
 from unslow.analyse.sketches.sketch import Sketch, at
 from unslow.analyse.workers.assemble import job_of
-from unslow.analyse.workers.job import CollectiveKind, Job
+from unslow.analyse.workers.job import Job
+from unslow.analyse.workers.transfer import (
+    BETWEEN,
+    FINITE,
+    REDUCED,
+    SMALL,
+    Reason,
+    explained,
+    main_reason,
+    total_bytes,
+    transfer_per_step,
+)
 from unslow.cause import Cause
 from unslow.facts.schema import Place
 from unslow.facts.workers import (
@@ -33,44 +42,16 @@ from unslow.fix.moves.run_every_n import guard
 from unslow.fix.moves.whole_packs import unlimited_packs
 from unslow.model import Certainty, Evidence, Finding, Fix, Location, Refusal, Run, Safety
 
-# Of a step in transfer: below it, more workers still pay. A judgement; balanced jobs of 2 to 4
-# processes with steps of 50 ms on loopback stay below 0.2.
+# Of a step in transfer: below it, more workers still pay. A judgement. Balanced jobs of 2 to 4
+# processes on two cores show 0.2 to 0.5, most of it waiting for a core: a reason is needed as well.
 _LEAST_TRANSFER = 0.25
 # Of a step in one more wait for all workers, measured on the one that waits least. A judgement.
 _LEAST_ASKING = 0.1
 _LEAST_FETCHING = 0.1  # of the training, in which workers have no step to make; a judgement
 _FETCHED_STEPS = 0.5  # of all scheduled steps: with fewer fetches the workers run ahead
-_MANY_COLLECTIVES = 6.0  # in a step: a compiled step packs its gradients into one or a few
-_LARGE_BYTES = 8 << 20  # in a step: they take 7 ms on 10 Gbit/s
-# What one collective costs beside its bytes, in bytes: about 1 ms of round trips at 1 GB/s.
-_LATENCY_BYTES = 1 << 20
 _EVERY = 100  # steps between values for the log; a judgement
-_MAIN_SHARE = 0.5  # of the transfer: a reason is named if it takes most of it
-
-
-@dataclass(frozen=True)
-class _Reason:
-    """Why transfer takes long, and the collectives that it explains; none if it does not apply."""
-
-    name: str
-    text: str
-    advice: str
-    kinds: tuple[CollectiveKind, ...] = ()
-
-
-# What a program asks all workers for beside its gradients; see `Collective.within`.
-_BETWEEN = {
-    "input": _Reason(
-        "finite dataset",
-        "before every element all workers are asked whether any has data",
-        "Add `.repeat()` to the dataset and count the steps.",
-    ),
-    "reduce": _Reason(
-        "a reduce per step",
-        "every step reduces a value for the program",
-        "Keep the value on each worker (a metric), and reduce it every hundred steps.",
-    ),
-}
+_FETCHED = "parameter-server fetches"
+_PACKS = "small packs"
 
 
 class Communication(Cause):
@@ -122,21 +103,20 @@ class Communication(Cause):
         return _EDITS[detail.reason](script, where.line, detail)
 
     def _transfer(self, run: Run, job: Job) -> Iterable[Finding]:
-        per_step = _transfer_per_step(job)
+        per_step = transfer_per_step(job)
         share = per_step / max(job.measured_step, 1e-9)
-        reason = _main_reason(run, job)
+        reason = main_reason(run, job)
         # What of a straggler's step is not explained would be taken for transfer.
         is_known = job.exact is not None or not job.stragglers
         if share < _LEAST_TRANSFER or reason is None or not is_known:
             return
-        total = _bytes(job.collectives)
-        explained = _cost(reason.kinds) / max(_cost(job.collectives), 1e-9)
+        total = total_bytes(job.collectives)
         where = next((kind.location for kind in reason.kinds if kind.location), None)
         yield Finding(
             cause=self.id,
             title=f"{say.share(share)} of a step is transfer between workers: {reason.text}",
             location=say.place(run, where) if where is not None else None,
-            seconds=per_step * explained * job.steps * len(job.workers),
+            seconds=per_step * explained(job, reason) * job.steps * len(job.workers),
             evidence=(
                 Evidence("reason", reason.name),
                 Evidence("transfer in a step", say.time(per_step)),
@@ -153,7 +133,7 @@ class Communication(Cause):
 
     def _asked(self, run: Run, job: Job) -> Iterable[Finding]:
         """Values of all workers that the program asks for between its steps, and waits for."""
-        for within, reason in _BETWEEN.items():
+        for within, reason in BETWEEN.items():
             asked = _shortest(run, job, within)
             per_step = asked.took / max(1, job.steps) if asked is not None else 0.0
             share = per_step / max(job.measured_step, 1e-9)
@@ -202,7 +182,7 @@ class Communication(Cause):
                     location=line.location,
                     seconds=lost,
                     evidence=(
-                        Evidence("reason", "parameter-server fetches"),
+                        Evidence("reason", _FETCHED),
                         Evidence("fetches", line.count),
                         Evidence("scheduled steps", loop.steps),
                         Evidence("waited", line.seconds, "s"),
@@ -211,7 +191,7 @@ class Communication(Cause):
                     ),
                     advice="Schedule many steps before you fetch a value, so that the workers run "
                     "ahead of the coordinator.",
-                    detail=_Edit("parameter-server fetches"),
+                    detail=_Edit(_FETCHED),
                 )
 
 
@@ -235,75 +215,6 @@ def _busy(remote: Iterable[RemoteWork]) -> float:
     return sum(worker.busy for worker in remote)
 
 
-def _transfer_per_step(job: Job) -> float:
-    if job.exact is not None:
-        return job.exact.transfer
-    return float(np.nanmedian(job.transfer[job.judged]))
-
-
-def _bytes(kinds: Iterable[CollectiveKind]) -> int:
-    return sum(kind.bytes for kind in kinds)
-
-
-def _cost(kinds: Iterable[CollectiveKind]) -> float:
-    """What collectives cost, in bytes: their own and those of their round trips."""
-    return sum(kind.bytes + _LATENCY_BYTES * kind.count for kind in kinds)
-
-
-def _main_reason(run: Run, job: Job) -> _Reason | None:
-    """The most specific reason that takes most of the transfer."""
-    least = _MAIN_SHARE * _cost(job.collectives)
-    own = tuple(kind for kind in job.collectives if not _is_of_keras(run, kind))
-    for reason in _reasons(own):
-        if reason.kinds and _cost(reason.kinds) >= least:
-            return reason
-    return None
-
-
-def _is_of_keras(run: Run, kind: CollectiveKind) -> bool:
-    """`fit()` reduces its metrics in every step, and nobody can keep it from that."""
-    return kind.within == "reduce" and any(loop.style == "keras" for loop in run.loops)
-
-
-def _reasons(kinds: Sequence[CollectiveKind]) -> Iterable[_Reason]:
-    """All possible reasons, the most specific first."""
-    sparse = tuple(kind for kind in kinds if kind.sparse)
-    dense = tuple(kind for kind in kinds if not kind.sparse)
-    eager = tuple(kind for kind in kinds if kind.eager and not kind.within)
-    launched = sum(kind.count for kind in eager)
-    number = sum(kind.count for kind in kinds)
-    are_small = number >= _MANY_COLLECTIVES and _bytes(kinds) < _LARGE_BYTES
-    yield _Reason(
-        "gathered slices",
-        f"{say.size(_bytes(sparse))} of IndexedSlices are gathered from every worker",
-        "Make the gradient of the table dense if most rows are used "
-        "(`tf.convert_to_tensor`), or look up fewer rows.",
-        sparse,
-    )
-    yield _Reason(
-        "many small collectives",
-        f"{launched:.0f} collectives a step, one for each tensor",
-        "Compile the step with `tf.function`: the gradients are then packed into one collective.",
-        eager if launched >= _MANY_COLLECTIVES else (),
-    )
-    yield _Reason(
-        "many small collectives",
-        f"{number:.0f} collectives a step",
-        "Reduce all gradients in one call, and give `CommunicationOptions` a larger "
-        "`bytes_per_pack`.",
-        tuple(kinds) if are_small else (),
-    )
-    for within, reason in _BETWEEN.items():
-        inside = tuple(kind for kind in kinds if kind.within == within and not kind.eager)
-        yield replace(reason, kinds=inside)
-    yield _Reason(
-        "large gradients",
-        f"{say.size(_bytes(dense))} of gradients from every worker",
-        "Larger batches per worker, gradients accumulated over several steps, or a smaller model.",
-        dense if _bytes(dense) >= _LARGE_BYTES else (),
-    )
-
-
 @dataclass(frozen=True)
 class _Edit:
     """What an edit needs to know."""
@@ -313,13 +224,13 @@ class _Edit:
     loop: Location | None = None
 
 
-def _edit(run: Run, reason: _Reason) -> _Edit | None:
+def _edit(run: Run, reason: Reason) -> _Edit | None:
     """Collectives of a graph stand in traced code, where no step can be left out."""
-    if reason.name != "many small collectives":
+    if reason.name != SMALL:
         return None
     loop = max(run.loops, key=lambda each: each.total, default=None)
     if loop is None or not all(kind.eager for kind in reason.kinds):
-        return _Edit("small packs")
+        return _Edit(_PACKS)
     return _Edit(reason.name, loop.stack or (loop.update,), loop.location)
 
 
@@ -358,11 +269,11 @@ def _whole_packs(script: Script, line: int, detail: _Edit) -> Fix:
 
 
 _EDITS: dict[str, Callable[[Script, int, _Edit], Fix | Refusal]] = {
-    "finite dataset": _repeated,
-    "a reduce per step": _rarely,
-    "parameter-server fetches": _fetched_rarely,
-    "many small collectives": _compiled,
-    "small packs": _whole_packs,
+    FINITE: _repeated,
+    REDUCED: _rarely,
+    _FETCHED: _fetched_rarely,
+    SMALL: _compiled,
+    _PACKS: _whole_packs,
 }
 
 
