@@ -168,7 +168,7 @@ def _starved(delay: Floats, cpu: Floats) -> Floats:
     """Seconds per step in which each worker waited for a processor, beyond what its peers would
     have waited to run for as long.
     """
-    per_second = delay / np.maximum(cpu, 1e-9)
+    per_second: Floats = np.asarray(delay / np.maximum(cpu, 1e-9), dtype=np.float32)
     if not len(delay):
         return delay
     usual, usual_rate = (float(_median(each[:, None])[0]) for each in (delay, per_second))

@@ -137,9 +137,9 @@ class StepRecords:
         sums[_OURS] += self._own / _SECOND
         if self._timed_collectives == self._collectives:
             sums[_TIMED] += self._timed / _SECOND
-        spent, self._spent = self._spent, Spent()
-        sums[_DELAY] += spent.delayed / _SECOND
-        sums[_NETWORK] += spent.network / _SECOND
+        threads, self._spent = self._spent, Spent()
+        sums[_DELAY] += threads.delayed / _SECOND
+        sums[_NETWORK] += threads.network / _SECOND
         self._count += 1
         if closes_at(self._led):
             self._close_record(now)
