@@ -22,7 +22,7 @@ class Case:
     def sound(self) -> int:
         """Steps after those with the fault, in which a step without it is measured."""
         ends = self.cause == "straggler" and self.fault not in ("late", "core")
-        return 40 if ends and self.loop != "fit" else 0
+        return 40 if ends and self.loop in ("compiled", "inside") else 0
 
     @property
     def is_healthy(self) -> bool:
