@@ -1,14 +1,14 @@
 """A small distributed training with one fault, for the campaign: see `cases.py` for the faults.
 
-The fault acts in one worker only (`--worker`), or, for communication, in all of them.
+The fault acts in one worker only (`worker`), or, for communication, in all of them.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import time
+from collections.abc import Callable
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 import numpy as np
@@ -19,24 +19,16 @@ WIDTH = 512
 BATCH = 128
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--fault", default="none")
-    parser.add_argument("--worker", type=int, default=-1)
-    parser.add_argument("--steps", type=int, default=150)
-    parser.add_argument(
-        "--loop", default="compiled", choices=("compiled", "inside", "eager", "fit")
-    )
-    options = parser.parse_args()
+def main(fault: str, worker: int, loop: str, steps: tuple[int, int]) -> None:
+    """`loop`: compiled, inside, eager or fit; `steps`: with the fault and, where it ends, without."""
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(2)
     task = json.loads(os.environ["TF_CONFIG"])["task"]
-    faulty = task["index"] == options.worker
-    training = Training(options.fault, faulty, options.loop)
-    if options.loop == "fit":
-        training.fit(options.steps)
+    training = Training(fault, task["index"] == worker, loop)
+    if loop == "fit":
+        training.fit(steps[0])
     else:
-        training.run(options.steps)
+        training.run(*steps)
 
 
 class Training:
@@ -44,6 +36,7 @@ class Training:
         self.fault, self.faulty, self.loop = fault, faulty, loop
         self.strategy = tf.distribute.MultiWorkerMirroredStrategy()
         self.hoard: list[np.ndarray] = []
+        self.train: Callable[[tf.Tensor], tf.Tensor] | None = None
         with self.strategy.scope():
             self.weights = [self.weight(number) for number in range(self.layers())]
             self.table = tf.Variable(tf.zeros([20_000, 64])) if fault == "slices" else None
@@ -62,7 +55,7 @@ class Training:
         data = tf.data.Dataset.from_tensors(tf.ones([batch, width])).repeat()
         if self.is_("input"):  # a Python function here may hang a process that exits
             # fit() divides each element among the workers, and so its time.
-            data = data.apply(testing.sleep(240_000 if self.loop == "fit" else 80_000))
+            data = data.apply(testing.sleep(240_000 if self.loop == "fit" else 120_000))
         return data.prefetch(1)
 
     def is_(self, fault: str) -> bool:
@@ -77,7 +70,8 @@ class Training:
         reduced = context.all_reduce(tf.distribute.ReduceOp.MEAN, gradients)
         for weight, gradient in zip(watched, reduced, strict=True):
             if isinstance(gradient, tf.IndexedSlices):
-                weight.scatter_sub(gradient * 1e-4)
+                step = tf.IndexedSlices(1e-4 * gradient.values, gradient.indices)
+                weight.scatter_sub(step)
             else:
                 weight.assign_sub(1e-4 * gradient)
         return loss
@@ -114,19 +108,24 @@ class Training:
         if self.is_("python"):
             sum(i * i for i in range(400_000))
 
-    def run(self, steps: int) -> None:
+    def run(self, steps: int, sound: int) -> None:
+        """Some steps with the fault, then some without it."""
+        self.make_steps(steps)
+        if sound:
+            self.faulty = False
+            self.make_steps(sound)
+
+    def make_steps(self, steps: int) -> None:
         data = iter(self.strategy.distribute_datasets_from_function(self.dataset))
         if self.loop == "inside":
             step = tf.function(lambda: self.strategy.run(self.replica, args=(next(data),)))
         else:
-            compiled = self.loop == "compiled"
-            one = lambda batch: self.strategy.run(self.replica, args=(batch,))  # noqa: E731
-            train = tf.function(one) if compiled else one
+            train = self.train or self.compiled()
             step = lambda: train(next(data))  # noqa: E731
         evaluate = tf.function(self.loss)
         held_out = tf.ones([BATCH, WIDTH])
         for number in range(steps):
-            if self.fault == "first" and self.faulty and number == 0:
+            if self.is_("first") and number == 0:
                 time.sleep(3)
             step()
             self.in_python()
@@ -138,5 +137,7 @@ class Training:
                 for _ in range(60 if self.fault == "evaluate" else 6):
                     evaluate(held_out)
 
-
-main()
+    def compiled(self) -> Callable[[tf.Tensor], tf.Tensor]:
+        one = lambda batch: self.strategy.run(self.replica, args=(batch,))  # noqa: E731
+        self.train = tf.function(one) if self.loop == "compiled" else one
+        return self.train

@@ -1,4 +1,4 @@
-"""A training with parameter servers whose coordinator fetches a value in every step."""
+"""A training with parameter servers whose coordinator may fetch a value in every step."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ import sys
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 import tensorflow as tf
 
-STEPS = 120
-
 
 def main() -> None:
-    fetches = sys.argv[1:] == ["fetch"]
+    fetches, steps = sys.argv[1] == "fetch", int(sys.argv[2])
     role = json.loads(os.environ["TF_CONFIG"])["task"]["type"]
     resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
     if role != "chief":
@@ -32,7 +30,7 @@ def main() -> None:
         weight.assign_sub(1e-4 * tape.gradient(loss, weight))
         return loss
 
-    for _ in range(STEPS):
+    for _ in range(steps):
         loss = coordinator.schedule(step)
         if fetches:
             loss.fetch()

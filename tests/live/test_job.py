@@ -133,6 +133,46 @@ def test_processes_that_ray_starts_record_into_one_folder(
         assert {each["name"] for each in found["job"]["workers"]} == {"worker 0", "worker 1"}
 
 
+FINITE = """
+import tensorflow as tf
+
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+data = tf.data.Dataset.from_tensor_slices(tf.ones([6400, 64])).batch(32)
+with strategy.scope():
+    weight = tf.Variable(tf.random.stateless_normal([64, 64], [1, 2]))
+
+
+def replica(batch):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean((batch @ weight) ** 2)
+    gradient = tape.gradient(loss, weight)
+    (reduced,) = tf.distribute.get_replica_context().all_reduce("mean", [gradient])
+    weight.assign_sub(0.001 * reduced)
+
+
+@tf.function
+def train(batch):
+    strategy.run(replica, args=(batch,))
+
+
+distributed = strategy.experimental_distribute_dataset(data)
+for epoch in range(2):
+    for batch in distributed:
+        train(batch)
+"""
+
+
+@pytest.mark.slow
+def test_a_diff_for_a_job_is_proved_by_running_all_workers_again(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(FINITE)
+    ran = done([*UNSLOW, "run", "-q", "--workers", "2", "--out", "run", "train.py"], tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    findings = {each["cause"] for each in report(tmp_path / "run")["findings"]}
+    assert "communication" in findings
+    proved = done([*UNSLOW, "fix", "run", "--prove", "--format", "json"], tmp_path)
+    assert "data.repeat()" in proved.stdout and "PROVED" in proved.stdout, proved.stderr
+
+
 def _ports(count: int) -> list[int]:
     held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     ports = [int(each.getsockname()[1]) for each in held]

@@ -9,7 +9,13 @@ import pytest
 
 from unslow.errors import UnslowError
 from unslow.proof import cluster
-from unslow.proof.cluster import Cluster, doubts_about, free_ports, must_have_no_cluster
+from unslow.proof.cluster import (
+    Cluster,
+    doubts_about,
+    free_ports,
+    has_peers,
+    must_have_no_cluster,
+)
 
 
 def test_every_worker_gets_the_same_cluster_and_its_own_place() -> None:
@@ -77,3 +83,19 @@ def test_a_port_in_use_is_named_before_the_training_starts() -> None:
         task = {"type": "worker", "index": 0}
         value = json.dumps({"cluster": {"worker": [address]}, "task": task})
         assert f"listens on {address}" in doubts_about(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "peers"),
+    [
+        ('{"cluster": {"worker": ["a:1", "b:1"]}}', True),
+        ('{"cluster": {"worker": ["a:1"], "chief": ["b:1"]}}', True),
+        ('{"cluster": {"worker": ["a:1"]}}', False),
+        ('{"cluster": []}', False),
+        ("{}", False),
+        ("oops", False),
+        ("", False),
+    ],
+)
+def test_a_cluster_of_one_has_no_peers(value: str, peers: bool) -> None:
+    assert has_peers(value) is peers

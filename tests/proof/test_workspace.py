@@ -6,7 +6,10 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from unslow.analyse.sketches.sketch import Sketch
+from unslow.errors import UnslowError
 from unslow.proof import launch
 from unslow.proof.sides import side_of
 from unslow.proof.workspace import Workspace
@@ -84,3 +87,17 @@ def test_a_trial_does_not_copy_the_libraries_whose_lines_were_recorded(tmp_path:
         Sketch("").run(), command=("python", "train.py"), sources={"train.py": "", library: ""}
     )
     assert set(side_of(run, str(tmp_path)).texts) == {"train.py"}
+
+
+def test_a_job_is_run_again_as_a_job_of_the_same_size(tmp_path: Path) -> None:
+    runfile.write_header(str(tmp_path), {"cluster": {"workers": 3, "servers": 0}})
+    run = replace(Sketch("").run(), command=("python", "train.py"))
+    assert list(side_of(run, str(tmp_path)).command)[-4:] == ["3", "0", "python", "train.py"]
+
+
+def test_one_worker_of_a_job_is_not_run_again_without_its_peers(tmp_path: Path) -> None:
+    config = '{"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 0}}'
+    runfile.write_header(str(tmp_path), {"environment": {"TF_CONFIG": config}})
+    run = replace(Sketch("").run(), command=("python", "train.py"))
+    with pytest.raises(UnslowError, match="peers were started elsewhere"):
+        side_of(run, str(tmp_path))

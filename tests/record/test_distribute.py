@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -114,6 +116,72 @@ def test_packs_and_slices_are_sized(begin: Callable[..., Any], tmp_path: Path) -
     pack, slices = facts(recording, tmp_path, "collective")
     assert (pack["what"], pack["bytes"], pack["tensors"]) == ("all_reduce", 24, 3)
     assert (slices["what"], slices["bytes"], slices["sparse"]) == ("all_gather", 48, True)
+
+
+def test_a_value_that_the_program_asks_all_workers_for_is_timed_at_its_line(
+    begin: Callable[..., Any], tmp_path: Path
+) -> None:
+    recording, module = begin(json.dumps(CLUSTER))
+    module.CollectiveKeys().get_instance_key(1, "cpu")
+    library = ModuleType("tensorflow.python.distribute.distribute_lib")
+    base = {"run": lambda self: None, "reduce": lambda self: time.sleep(0.01)}
+    library.StrategyBase = type("StrategyBase", (), base)  # type: ignore[attr-defined]
+    recording.arming.open(library.__name__, library)
+    inputs = ModuleType("tensorflow.python.distribute.input_lib")
+    inputs._calculate_replicas_with_values = lambda strategy: strategy.reduce()  # type: ignore[attr-defined]
+    recording.arming.open(inputs.__name__, inputs)
+    strategy = library.StrategyBase()
+    for _ in range(3):
+        strategy.reduce()
+    strategy.run()
+    for _ in range(2):
+        inputs._calculate_replicas_with_values(strategy)
+    recording.recorder.write_tallies(steps=3)
+    reduced, asked = facts(recording, tmp_path, "eager_reduce")
+    assert (reduced["count"], reduced["within"]) == (3, "reduce")
+    assert reduced["took_ns"] > 25_000_000
+    assert (asked["count"], asked["within"]) == (2, "input")
+
+
+def test_a_step_that_a_coordinator_schedules_ends_a_step(begin: Callable[..., Any]) -> None:
+    recording, _ = begin(json.dumps(CLUSTER))
+    module = ModuleType("tensorflow.python.distribute.coordinator.cluster_coordinator")
+    module.Worker = type("Worker", (), {"_process_closure": lambda self, closure: None})  # type: ignore[attr-defined]
+    schedule = {"schedule": lambda self, fn, args=None, kwargs=None: fn}
+    module.ClusterCoordinator = type("ClusterCoordinator", (), schedule)  # type: ignore[attr-defined]
+    recording.arming.open(module.__name__, module)
+    coordinator = module.ClusterCoordinator()
+    for _ in range(3):
+        assert coordinator.schedule(begin) is begin
+    assert recording.steps.total == 3
+
+
+def test_only_the_first_replica_of_a_process_makes_its_steps(begin: Callable[..., Any]) -> None:
+    recording, _ = begin()
+    recorder, steps = recording.recorder, recording.steps
+
+    def update(self: Any) -> None:
+        lane = recorder.local.lane
+        if not lane.busy:  # as every probe asks
+            steps.ended(lane, "assign", Launcher, "", sys._getframe())
+
+    def made(self: Any, number: int) -> None:
+        threading.Thread.__init__(self)
+        self.replica_id = number
+
+    module = ModuleType("tensorflow.python.distribute.mirrored_run")
+    methods = {"__init__": made, "run": update}
+    module._MirroredReplicaThread = type("Replica", (threading.Thread,), methods)  # type: ignore[attr-defined]
+    recording.arming.open(module.__name__, module)
+    lanes = len(recorder.lanes)
+    for _ in range(3):
+        replicas = [module._MirroredReplicaThread(number) for number in (0, 1)]
+        for replica in replicas:
+            replica.start()
+        for replica in replicas:
+            replica.join()
+    assert steps.total == 3
+    assert len(recorder.lanes) == lanes
 
 
 def test_everything_is_put_back(begin: Callable[..., Any]) -> None:

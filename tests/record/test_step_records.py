@@ -13,7 +13,8 @@ import pytest
 from unslow.analyse.workers.records import records_of
 from unslow.facts.phase import Phase
 from unslow.record.engine.start import Recording
-from unslow.record.probes.distribute.step_records import StepRecords
+from unslow.record.probes.distribute import step_records
+from unslow.record.probes.distribute.step_records import Spent, StepRecords, Threads
 
 
 class Owner:
@@ -22,7 +23,7 @@ class Owner:
 
 def blocks(folder: Path) -> list[str]:
     lines = next(folder.glob("*.events")).read_text().splitlines()
-    return [line["data"] for line in map(json.loads, lines) if line["k"] == "shared_steps"]
+    return [line["data"] for line in map(json.loads, lines) if line["k"] == "worker_steps"]
 
 
 @pytest.fixture
@@ -85,3 +86,37 @@ def test_a_record_costs_a_few_microseconds(recording: Recording) -> None:
         records.row(lane)
     each = (time.process_time() - began) / 1000
     assert each < 60e-6  # 12 µs on a quiet core
+
+
+@pytest.mark.parametrize(("eager", "timed"), [(2, 0.5), (1, 0.0)])
+def test_collectives_are_timed_where_all_of_a_step_ran_eagerly(
+    recording: Recording, tmp_path: Path, eager: int, timed: float
+) -> None:
+    records = StepRecords(recording.recorder, recording.steps)
+    recording.recorder.signals.row.subscribe("test", records.row)
+    for key in (1, 2):
+        records.launched(key)
+    records.ran(eager, 500_000_000)
+    recording.steps.ended(
+        recording.recorder.local.lane, "function", Owner(), "step", sys._getframe()
+    )
+    records.finish()
+    recording.recorder.flush()
+    assert records_of(blocks(tmp_path))["timed"].tolist() == [timed]
+
+
+def test_threads_that_move_data_are_told_by_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    busy = {"1": ["python", 0, 0], "2": ["event_engine", 0, 0], "3": ["collective_ops", 0, 0]}
+
+    def read(path: str) -> str:
+        name, ran, waited = busy[path.split("/")[4]]
+        return str(name) if path.endswith("comm") else f"{ran} {waited} 9"
+
+    monkeypatch.setattr(step_records, "read", read)
+    monkeypatch.setattr(step_records, "_tasks", lambda: list(busy))
+    threads = Threads()
+    for thread in busy.values():
+        thread[1:] = [1000, 10]
+    assert threads.since_last() == Spent(delayed=30, network=2000)
+    del busy["2"]  # a thread that ended takes its counters along
+    assert threads.since_last() == Spent(0, 0)

@@ -108,7 +108,7 @@ def test_a_folder_without_a_single_common_step_is_no_error(tmp_path: Path) -> No
     write(Simulated(2, 50), tmp_path / "run")
     for path in (tmp_path / "run").glob("*.events"):
         lines = path.read_text().splitlines(keepends=True)
-        path.write_text("".join(line for line in lines if '"shared_steps"' not in line))
+        path.write_text("".join(line for line in lines if '"worker_steps"' not in line))
     for path in (tmp_path / "run").glob("*.steps"):
         path.write_bytes(b"")
     seen = view_of(diagnose(load(str(tmp_path / "run")), with_fixes=False))

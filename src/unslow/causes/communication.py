@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-
-import numpy as np
 
 from unslow.analyse import wording as say
 from unslow.analyse.run.tallies import line_totals
 from unslow.analyse.sketches.jobs import Hand, JobSketch
+from unslow.analyse.sketches.sketch import Sketch, at
 from unslow.analyse.workers.assemble import job_of
-from unslow.analyse.workers.job import CollectiveKind, Job
+from unslow.analyse.workers.job import Job
+from unslow.analyse.workers.transfer import (
+    BETWEEN,
+    FINITE,
+    REDUCED,
+    SMALL,
+    Reason,
+    explained,
+    main_reason,
+    total_bytes,
+    transfer_per_step,
+)
 from unslow.cause import Cause
 from unslow.facts.schema import Place
 from unslow.facts.workers import (
     Collective,
+    EagerReduce,
     RemoteFetch,
     RemoteWork,
     SharedWindow,
@@ -23,27 +34,24 @@ from unslow.facts.workers import (
     SyncBlock,
     WorkerIdentity,
 )
-from unslow.model import Certainty, Evidence, Finding, Run
+from unslow.fix.edit.script import Script
+from unslow.fix.moves.compile_step import compile_step
+from unslow.fix.moves.rarer_reduce import reduce_rarely
+from unslow.fix.moves.repeat_dataset import repeat_distributed
+from unslow.fix.moves.run_every_n import guard
+from unslow.fix.moves.whole_packs import unlimited_packs
+from unslow.model import Certainty, Evidence, Finding, Fix, Location, Refusal, Run, Safety
 
-# Of a step in transfer: below it, more workers still pay. A judgement; balanced jobs of 2 to 4
-# processes with steps of 50 ms on loopback stay below 0.2.
+# Of a step in transfer: below it, more workers still pay. A judgement. Balanced jobs of 2 to 4
+# processes on two cores show 0.2 to 0.5, most of it waiting for a core: a reason is needed as well.
 _LEAST_TRANSFER = 0.25
-_LEAST_FETCHING = 0.1  # of the training, in which a coordinator waits for values; a judgement
-_MANY_COLLECTIVES = 6.0  # in a step: a compiled step packs its gradients into one or a few
-_LARGE_BYTES = 8 << 20  # in a step: they take 7 ms on 10 Gbit/s
-# What one collective costs beside its bytes, in bytes: about 1 ms of round trips at 1 GB/s.
-_LATENCY_BYTES = 1 << 20
-_MAIN_SHARE = 0.5  # of the transfer: a reason is named if it takes most of it
-
-
-@dataclass(frozen=True)
-class _Reason:
-    """Why transfer takes long, and the collectives that it explains; none if it does not apply."""
-
-    name: str
-    text: str
-    advice: str
-    kinds: tuple[CollectiveKind, ...]
+# Of a step in one more wait for all workers, measured on the one that waits least. A judgement.
+_LEAST_ASKING = 0.1
+_LEAST_FETCHING = 0.1  # of the training, in which workers have no step to make; a judgement
+_FETCHED_STEPS = 0.5  # of all scheduled steps: with fewer fetches the workers run ahead
+_EVERY = 100  # steps between values for the log; a judgement
+_FETCHED = "parameter-server fetches"
+_PACKS = "small packs"
 
 
 class Communication(Cause):
@@ -75,6 +83,7 @@ class Communication(Cause):
         SyncBlock,
         StrategyMade,
         Collective,
+        EagerReduce,
         RemoteWork,
         RemoteFetch,
         SharedWindow,
@@ -84,22 +93,30 @@ class Communication(Cause):
         job = job_of(run)
         if job is not None and len(job.workers) > 1 and job.judged.any():
             yield from self._transfer(run, job)
+            yield from self._asked(run, job)
         yield from self._fetches(run)
 
+    def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
+        where, detail = finding.location, finding.detail
+        if where is None or not isinstance(detail, _Edit):
+            return None
+        return _EDITS[detail.reason](script, where.line, detail)
+
     def _transfer(self, run: Run, job: Job) -> Iterable[Finding]:
-        per_step = _transfer_per_step(job)
+        per_step = transfer_per_step(job)
         share = per_step / max(job.measured_step, 1e-9)
-        reason = _main_reason(job)
-        if share < _LEAST_TRANSFER or reason is None:
+        reason = main_reason(run, job)
+        # What of a straggler's step is not explained would be taken for transfer.
+        is_known = job.exact is not None or not job.stragglers
+        if share < _LEAST_TRANSFER or reason is None or not is_known:
             return
-        total = _bytes(job.collectives)
-        explained = _cost(reason.kinds) / max(_cost(job.collectives), 1e-9)
+        total = total_bytes(job.collectives)
         where = next((kind.location for kind in reason.kinds if kind.location), None)
         yield Finding(
             cause=self.id,
             title=f"{say.share(share)} of a step is transfer between workers: {reason.text}",
             location=say.place(run, where) if where is not None else None,
-            seconds=per_step * explained * job.steps * len(job.workers),
+            seconds=per_step * explained(job, reason) * job.steps * len(job.workers),
             evidence=(
                 Evidence("reason", reason.name),
                 Evidence("transfer in a step", say.time(per_step)),
@@ -111,101 +128,153 @@ class Communication(Cause):
             ),
             certainty=Certainty.MEASURED if job.exact is not None else Certainty.LIKELY,
             advice=reason.advice,
+            detail=_edit(run, reason),
         )
 
+    def _asked(self, run: Run, job: Job) -> Iterable[Finding]:
+        """Values of all workers that the program asks for between its steps, and waits for."""
+        for within, reason in BETWEEN.items():
+            asked = _shortest(run, job, within)
+            per_step = asked.took / max(1, job.steps) if asked is not None else 0.0
+            share = per_step / max(job.measured_step, 1e-9)
+            if asked is None or share < _LEAST_ASKING:
+                continue
+            where = say.place(run, asked.stack[0]) if asked.stack else None
+            yield Finding(
+                cause=self.id,
+                title=f"{say.share(share)} of a step is one more wait for all workers: "
+                f"{reason.text}",
+                location=where,
+                seconds=asked.took * len(job.workers),
+                evidence=(
+                    Evidence("reason", reason.name),
+                    Evidence("calls", asked.count),
+                    Evidence(
+                        "each, on the worker that waits least",
+                        say.time(asked.took / max(1, asked.count)),
+                    ),
+                    Evidence("a step", say.time(job.measured_step)),
+                    Evidence("workers", len(job.workers)),
+                ),
+                advice=reason.advice,
+                detail=_Edit(reason.name),
+            )
+
     def _fetches(self, run: Run) -> Iterable[Finding]:
-        """A coordinator that waits for a value in every step holds its workers back."""
+        """A coordinator that waits for a value in every step holds its workers back.
+
+        Waiting costs nothing by itself: what is lost is the time in which workers have no step.
+        """
         for loop in run.loops:
+            remote = _remote_workers(run, loop.process)
             for line in line_totals(run, loop, RemoteFetch):
-                share = line.seconds / loop.total
-                if share < _LEAST_FETCHING:
+                idle = loop.total - _busy(remote) / max(1, len(remote))
+                lost = min(line.seconds, idle)
+                share = lost / loop.total
+                is_often = line.count >= _FETCHED_STEPS * loop.steps
+                if share < _LEAST_FETCHING or not is_often:
                     continue
                 yield Finding(
                     cause=self.id,
-                    title=f"{say.code(line.location)} waits for workers for {say.share(share)} of "
-                    "the loop",
+                    title=f"{say.code(line.location)} waits for one step before the next is "
+                    f"scheduled: {len(remote)} workers are idle for {say.share(share)} "
+                    "of the loop",
                     location=line.location,
-                    seconds=line.seconds,
+                    seconds=lost,
                     evidence=(
-                        Evidence("reason", "parameter-server fetches"),
+                        Evidence("reason", _FETCHED),
                         Evidence("fetches", line.count),
+                        Evidence("scheduled steps", loop.steps),
                         Evidence("waited", line.seconds, "s"),
+                        Evidence("workers were busy for", _busy(remote), "s"),
+                        Evidence("the loop", loop.total, "s"),
                     ),
                     advice="Schedule many steps before you fetch a value, so that the workers run "
                     "ahead of the coordinator.",
+                    detail=_Edit(_FETCHED),
                 )
 
 
-def _transfer_per_step(job: Job) -> float:
-    if job.exact is not None:
-        return job.exact.transfer
-    return float(np.nanmedian(job.transfer[job.judged]))
+def _shortest(run: Run, job: Job, within: str) -> EagerReduce | None:
+    """The totals of the worker that waited least: what it waited is transfer."""
+    found = []
+    for worker in job.workers:
+        facts = [fact for fact in run.facts(EagerReduce, worker.process) if fact.within == within]
+        if not facts:
+            return None
+        found.append(max(facts, key=lambda fact: fact.took))
+    return min(found, key=lambda fact: fact.took, default=None)
 
 
-def _bytes(kinds: Iterable[CollectiveKind]) -> int:
-    return sum(kind.bytes for kind in kinds)
+def _remote_workers(run: Run, process: int) -> list[RemoteWork]:
+    """What the workers of a coordinator have done; the last of the running totals is the whole."""
+    return list({fact.worker: fact for fact in run.facts(RemoteWork, process)}.values())
 
 
-def _cost(kinds: Iterable[CollectiveKind]) -> float:
-    """What collectives cost, in bytes: their own and those of their round trips."""
-    return sum(kind.bytes + _LATENCY_BYTES * kind.count for kind in kinds)
+def _busy(remote: Iterable[RemoteWork]) -> float:
+    return sum(worker.busy for worker in remote)
 
 
-def _main_reason(job: Job) -> _Reason | None:
-    """The most specific reason that takes most of the transfer."""
-    least = _MAIN_SHARE * _cost(job.collectives)
-    for reason in _reasons(job):
-        if reason.kinds and _cost(reason.kinds) >= least:
-            return reason
-    return None
+@dataclass(frozen=True)
+class _Edit:
+    """What an edit needs to know."""
+
+    reason: str  # a key of `_EDITS`
+    updates: tuple[Location, ...] = ()  # the user's frames at the update, innermost first
+    loop: Location | None = None
 
 
-def _reasons(job: Job) -> Iterable[_Reason]:
-    """All possible reasons, the most specific first."""
-    kinds = job.collectives
-    sparse = tuple(kind for kind in kinds if kind.sparse)
-    dense = tuple(kind for kind in kinds if not kind.sparse)
-    eager = tuple(kind for kind in kinds if kind.eager and not kind.within)
-    launched = sum(kind.count for kind in eager)
-    are_small = job.per_step >= _MANY_COLLECTIVES and _bytes(kinds) < _LARGE_BYTES
-    yield _Reason(
-        "gathered slices",
-        f"{say.size(_bytes(sparse))} of IndexedSlices are gathered from every worker",
-        "Make the gradient of the table dense if most rows are used "
-        "(`tf.convert_to_tensor`), or look up fewer rows.",
-        sparse,
+def _edit(run: Run, reason: Reason) -> _Edit | None:
+    """Collectives of a graph stand in traced code, where no step can be left out."""
+    if reason.name != SMALL:
+        return None
+    loop = max(run.loops, key=lambda each: each.total, default=None)
+    if loop is None or not all(kind.eager for kind in reason.kinds):
+        return _Edit(_PACKS)
+    return _Edit(reason.name, loop.stack or (loop.update,), loop.location)
+
+
+def _repeated(script: Script, line: int, detail: _Edit) -> Fix:
+    edited = repeat_distributed(script, line)
+    note = "`cardinality()` must know the number of batches; it is negative where it does not."
+    return Fix("repeat the dataset and count its batches", Safety.REVIEW, edited.files, note)
+
+
+def _rarely(script: Script, line: int, detail: _Edit) -> Fix:
+    edited = reduce_rarely(script, line, _EVERY)
+    note = (
+        f"What shows the value shows that of one step in {_EVERY}, or of the steps it is read in."
     )
-    yield _Reason(
-        "many small collectives",
-        f"{launched:.0f} collectives a step, one for each tensor",
-        "Compile the step with `tf.function`: the gradients are then packed into one collective.",
-        eager if launched >= _MANY_COLLECTIVES else (),
-    )
-    yield _Reason(
-        "many small collectives",
-        f"{job.per_step:.0f} collectives a step",
-        "Reduce all gradients in one call, and give `CommunicationOptions` a larger "
-        "`bytes_per_pack`.",
-        tuple(kinds) if are_small else (),
-    )
-    yield _Reason(
-        "finite dataset",
-        "before every element all workers are asked whether any has data",
-        "Add `.repeat()` to the dataset and count the steps.",
-        tuple(kind for kind in kinds if kind.within == "input"),
-    )
-    yield _Reason(
-        "a reduce per step",
-        "every step reduces a value for the program",
-        "Keep the value on each worker (a metric), and reduce it every hundred steps.",
-        tuple(kind for kind in kinds if kind.within == "reduce"),
-    )
-    yield _Reason(
-        "large gradients",
-        f"{say.size(_bytes(dense))} of gradients from every worker",
-        "Larger batches per worker, gradients accumulated over several steps, or a smaller model.",
-        dense if _bytes(dense) >= _LARGE_BYTES else (),
-    )
+    return Fix("reduce the value only where it is read", Safety.REVIEW, edited.files, note)
+
+
+def _fetched_rarely(script: Script, line: int, detail: _Edit) -> Fix:
+    note = f"What is fetched is then that of one step in {_EVERY}."
+    files = guard(script, line, _EVERY).files
+    return Fix(f"fetch every {_EVERY} steps", Safety.REVIEW, files, note)
+
+
+def _compiled(script: Script, line: int, detail: _Edit) -> Fix | Refusal:
+    update = next((at.line for at in detail.updates if at.file == script.path), None)
+    if update is None:
+        return Refusal("the line that updates the weights is in another file", None)
+    loop = detail.loop
+    line_of_loop = loop.line if loop is not None and loop.file == script.path else None
+    files = compile_step(script, update, line_of_loop).files
+    return Fix("compile the step with `tf.function`", Safety.CLOSE, files)
+
+
+def _whole_packs(script: Script, line: int, detail: _Edit) -> Fix:
+    return Fix("let TensorFlow choose the packs", Safety.CLOSE, unlimited_packs(script).files)
+
+
+_EDITS: dict[str, Callable[[Script, int, _Edit], Fix | Refusal]] = {
+    FINITE: _repeated,
+    REDUCED: _rarely,
+    _FETCHED: _fetched_rarely,
+    SMALL: _compiled,
+    _PACKS: _whole_packs,
+}
 
 
 _STACK = (Place("train.py", 12, "step"),)
@@ -221,13 +290,39 @@ _SMALL = Collective(what="all_reduce", bytes=4096, eager=True, key="b", n=4000, 
 _SLICES = Collective(
     what="all_gather", bytes=9 << 20, tensors=3, sparse=True, key="c", stack=_STACK
 )
+_PACK = _SMALL.replace(eager=False, n=1)
+
+
+def _asking(says: str, within: str, took: float) -> JobSketch:
+    """A job of 200 steps of 60 ms, in which the workers wait for a value of all of them."""
+    hands = [Hand({"input": 0.002}, inside=0.03)] * 3
+    asked = [
+        EagerReduce(stack=_STACK, count=200, took=200 * took, steps=200, within=within, process=n)
+        for n in range(3)
+    ]
+    return JobSketch(says, workers=hands, collectives=[_PACK], more=asked, transfer=0.03)
+
+
+def _scheduled(says: str, fetches: int, busy: float) -> Sketch:
+    """A coordinator that schedules 100 steps in a second, and two workers."""
+    work = [at(100, RemoteWork(worker=n, count=50, busy=busy)) for n in range(2)]
+    fetched = at(100, RemoteFetch(stack=_STACK, count=fetches, took=0.9, steps=100))
+    return Sketch(says, facts=[fetched, *work], style="schedule")
+
+
 Communication.FIRES = (
     _job("large gradients", _LARGE_ONE),
     _job("one collective for each tensor", _SMALL, per_step=20),
     _job("gathered slices", _SLICES, per_step=3),
+    _asking("all workers are asked for data", "input", 0.01),
+    _asking("a loss is reduced in every step", "reduce", 0.01),
+    _scheduled("every step is fetched", fetches=100, busy=0.4),
 )
 Communication.QUIET = (
     _job("large gradients, well hidden", _LARGE_ONE, transfer=0.003),
-    _job("one small pack", _SMALL.replace(eager=False, n=1), transfer=0.03),
+    _job("one small pack", _PACK, transfer=0.03),
     JobSketch("no collective seen", transfer=0.03),
+    _asking("a reduce that is soon over", "reduce", 0.001),
+    _scheduled("a fetch now and then", fetches=2, busy=0.4),
+    _scheduled("the workers are busy all the same", fetches=100, busy=0.95),
 )

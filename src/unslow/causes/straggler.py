@@ -84,8 +84,10 @@ class Straggler(Cause):
 
     When we are wrong
 
-    Waiting inside a compiled step is estimated from processor time: a worker that is slow there
-    without computing (input inside the step, a slow disk) also seems to wait. Profiler windows
+    Waiting inside a compiled step is estimated: processor time says how long it computes, and
+    tf.data's model of its iterator how long it waits for input (from TensorFlow 2.17 on, unless
+    autotuning is off). A worker that is slow there in another way without computing, such as a
+    Python function that waits for a disk, also seems to wait. Profiler windows
     (`UNSLOW_JOB_WINDOWS=1`) tell them apart, but on TensorFlow 2.21 closing one ends a worker about
     once in a hundred times. A reason is named only where it explains most of the wait.
     """
@@ -183,6 +185,7 @@ Straggler.QUIET = (
     _job("all alike", _EQUAL, _EQUAL, _EQUAL),
     _job("all have slow input", *[Hand({"input": 0.05})] * 3),
     _job("a slow first step", _EQUAL, Hand(_USUAL, extra={"build": 3.0}, until=1)),
+    _job("one long pause", _EQUAL, Hand(_USUAL, extra={"build": 3.0}, since=100, until=100)),
     _job("a rare evaluation", _EQUAL, Hand(_USUAL, extra={"evaluate": 0.05}, every=50)),
     _job("a single worker", _EQUAL),
 )

@@ -44,6 +44,12 @@ class Collective(Thinned, probe="distribute", kind="collective"):
     stack: Stack = ()
 
 
+class EagerReduce(Tally, probe="distribute"):
+    """The program waited for a value of all workers, outside of any graph."""
+
+    within: str = ""  # as of Collective
+
+
 class RemoteFetch(Tally, probe="coordinator"):
     """The coordinator waited for a value that a worker computed."""
 
@@ -57,7 +63,7 @@ class RemoteWork(Fact, probe="coordinator"):
     longest: Duration = 0.0
 
 
-class SyncBlock(Fact, probe="distribute", kind="shared_steps"):
+class SyncBlock(Fact, probe="distribute", kind="worker_steps"):
     """Steps of a worker, as records of `SYNC` in base64, in the order of the steps."""
 
     data: str
@@ -96,6 +102,8 @@ SYNC_FIELDS = (
     ("collectives", "f"),
     ("delay", "f"),  # threads of the process that could run waited for a processor
     ("ours", "f"),  # inspections of the recorder's, which `wall` does not hold
+    ("network", "f"),  # processor time of threads that only move data between workers
+    ("timed", "f"),  # in collectives, of steps that run all of theirs eagerly; else 0
 )
 SYNC = struct.Struct("<" + "".join(form for _, form in SYNC_FIELDS))
 

@@ -143,5 +143,14 @@ def doubts_about(value: str) -> str:
     return ""
 
 
+def has_peers(value: str) -> bool:
+    """Whether a TF_CONFIG names more than one process."""
+    try:
+        addresses = json.loads(value)["cluster"].values()
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return False
+    return sum(len(each) for each in addresses) > 1
+
+
 def _is_here(host: str) -> bool:
     return host in (_HOST, "localhost", socket.gethostname())

@@ -104,7 +104,7 @@ class _Job:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,  # so that all that it starts can be ended with it
-            preexec_fn=_die_with_parent(),
+            preexec_fn=die_with_parent(),
         )
         pipes = (process.stdout, process.stderr)
         streams = []
@@ -236,7 +236,7 @@ def _others(count: int) -> str:
     return "the other process" if count == 1 else f"the other {count} processes"
 
 
-def _die_with_parent() -> Callable[[], None] | None:
+def die_with_parent() -> Callable[[], None] | None:
     """Runs in the new process: the system kills it with us, even if we are killed ourselves."""
     if sys.platform != "linux":
         return None

@@ -11,6 +11,7 @@ from unslow.analyse.sketches.jobs import Hand, JobSketch
 from unslow.analyse.workers.assemble import job_of
 from unslow.analyse.workers.job import NOBODY, Job, State, Work
 from unslow.analyse.workers.reasons import Why, reason_of
+from unslow.analyse.workers.step_account import Table, pace_of, shares_of, table_of
 from unslow.facts.table import FactTable
 from unslow.facts.workers import SyncBlock, WorkerIdentity
 from unslow.model import Run
@@ -151,6 +152,79 @@ def test_damaged_records_are_left_out() -> None:
 
 def replace_data(block: SyncBlock) -> SyncBlock:
     return SyncBlock(data="!" + block.data[5:], process=block.process)
+
+
+def table_from(*workers: Hand) -> Table:
+    return table_of(JobSketch("a job", workers=workers).records())
+
+
+def test_a_wait_for_elements_inside_the_step_is_own_work() -> None:
+    table = table_from(EQUAL, EQUAL)
+    for wall in table.mean["wall"]:
+        wall += 0.03  # nobody computes in it
+    shares = shares_of(table, pace_of(table, {}, {1: 0.03}))
+    assert (shares.culprit[shares.judged] == 1).all()
+    assert np.nanmedian(shares.own[1, :, Work.INPUT]) == pytest.approx(0.034, rel=0.05)
+    assert np.nanmedian(shares.wait[0]) == pytest.approx(0.03, rel=0.05)
+
+
+def test_a_worker_that_did_not_run_after_the_collective_is_not_waited_for() -> None:
+    """Its step is longer than the other's: who waits least and who works most are not the same."""
+    table = table_from(EQUAL, Hand({"input": 0.004, "python": 0.006}))
+    table.mean["wall"][1] += 0.08
+    shares = shares_of(table, pace_of(table, {}))
+    assert (shares.culprit == NOBODY).all()
+    assert not shares.blamed.any()
+
+
+def test_eager_collectives_are_timed_whatever_processor_they_use() -> None:
+    table = table_from(EQUAL, EQUAL)
+    table.mean["timed"][:] = 0.015  # of the 22 ms after the first launch
+    shares = shares_of(table, pace_of(table, {}))
+    assert np.nanmedian(shares.transfer) == pytest.approx(0.015, rel=0.05)
+
+
+def test_moving_data_is_no_own_work() -> None:
+    table = table_from(EQUAL, EQUAL)
+    table.mean["network"][:] = 0.008  # of the 20 ms that it runs after the first launch
+    shares = shares_of(table, pace_of(table, {}))
+    assert np.nanmedian(shares.transfer) == pytest.approx(0.010, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("delays", "starved"),
+    [
+        ((0.02, 0.07), (0, 0.05)),  # of two workers, the better one shows what is usual
+        ((0.02, 0.025), (0, 0)),
+        ((0.0, 0.0), (0, 0)),
+    ],
+)
+def test_a_worker_is_starved_where_it_waits_much_longer_for_a_processor(
+    delays: tuple[float, float], starved: tuple[float, float]
+) -> None:
+    table = table_from(*[Hand(USUAL, delay=delay) for delay in delays])
+    assert pace_of(table, {}).starved == pytest.approx(starved, abs=2e-3)
+
+
+def test_a_busy_worker_does_not_make_its_peer_look_starved() -> None:
+    """A peer that runs for a third of the time waits as long for a processor, and is not slow."""
+    busy = Hand({"input": 0.004, "python": 0.04}, delay=0.02)
+    assert not pace_of(table_from(Hand(USUAL, delay=0.02), busy), {}).starved.any()
+
+
+def test_servers_of_a_coordinator_that_ended_well_did_not_die() -> None:
+    run = sketched(EQUAL, EQUAL, EQUAL)
+    run = with_identities(
+        run,
+        {
+            0: {"role": "coordinator", "size": 1},
+            1: {"index": 0, "size": 1},
+            2: {"role": "ps", "size": 1},
+        },
+    )
+    killed = [replace(one, how="killed" if one.index else "exit") for one in run.processes]
+    job = job_from(replace(run, processes=tuple(killed)))
+    assert {worker.state for worker in (*job.workers, *job.others)} == {State.WHOLE}
 
 
 def test_every_kind_of_work_has_a_reason() -> None:

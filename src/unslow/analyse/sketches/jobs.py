@@ -47,6 +47,7 @@ class JobSketch(Sketch):
     per_step: int = 1
     hosts: Sequence[str] = ()
     missing: int = 0  # workers that the cluster names and that left nothing
+    more: Sequence[TypedFact] = ()  # of any process
 
     def run(self) -> Run:
         records = self.records()
@@ -75,7 +76,7 @@ class JobSketch(Sketch):
             processes=tuple(processes),
             loops=tuple(loops),
             seconds=total,
-            table=FactTable(facts=[*self._placed(walls, base.loops[0].end), *facts]),
+            table=FactTable(facts=[*self._placed(walls, base.loops[0].end), *facts, *self.more]),
         )
 
     def _facts(self, index: int, found: np.ndarray) -> Iterator[TypedFact]:

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from unslow.analyse.input.waits import waits
 from unslow.analyse.workers.collectives import collectives_of
 from unslow.analyse.workers.job import Exact, Job, RemoteWorker
 from unslow.analyse.workers.members import Member, Members, members_of
@@ -76,9 +77,12 @@ def build(members: Members, run: Run | None = None) -> Job:
     table = table_of(records)
     exact: Exact | None = None
     busy: Mapping[int, float] = {}
+    fed: Mapping[int, float] = {}
     if run is not None and len(workers) > 1:
-        exact, busy = exact_of(run, [worker.process for worker in workers], table)
-    shares = shares_of(table, pace_of(table, busy), exact)
+        processes = [worker.process for worker in workers]
+        exact, busy = exact_of(run, processes, table)
+        fed = _fed_inside(run, processes)
+    shares = shares_of(table, pace_of(table, busy, fed), exact)
     own = shares.own.sum(axis=2)
     stragglers = stragglers_of(shares, table.mean["wall"], table.columns.count)
     return Job(
@@ -91,6 +95,7 @@ def build(members: Members, run: Run | None = None) -> Job:
         wait=shares.wait,
         transfer=shares.transfer,
         culprit=shares.culprit,
+        blamed=shares.blamed,
         ideal=replayed(table.mean["wall"], own, stragglers),
         elements=table.mean["elements"],
         delay=table.mean["delay"],
@@ -104,6 +109,18 @@ def build(members: Members, run: Run | None = None) -> Job:
         stragglers=stragglers,
         per_step=float(np.nanmedian(table.mean["collectives"])) if table.counted.any() else 0.0,
     )
+
+
+def _fed_inside(run: Run, processes: Sequence[int]) -> dict[int, float]:
+    """Per row: seconds of a step in which its compiled call waits for an element."""
+    rows = {process: row for row, process in enumerate(processes)}
+    seconds, steps = dict.fromkeys(rows.values(), 0.0), dict.fromkeys(rows.values(), 0)
+    for wait in waits(run):
+        row = rows.get(wait.loop.process)
+        if row is not None:
+            seconds[row] += wait.hidden * wait.steps
+            steps[row] += wait.steps
+    return {row: seconds[row] / steps[row] for row in seconds if steps[row]}
 
 
 def aligned(records: Sequence[np.ndarray]) -> list[np.ndarray]:

@@ -136,6 +136,7 @@ class Job:
     wait: Floats  # rows x columns: for the last one to arrive
     transfer: Floats  # columns
     culprit: npt.NDArray[np.int32]  # columns: the row that waited least; NOBODY where all are close
+    blamed: Floats  # columns: what the median other worker waited for it
     ideal: Floats  # columns: the step by replay, with every worker's excess removed
     elements: Floats  # rows x columns: numbers in a batch
     delay: Floats  # rows x columns: threads that waited for a processor
@@ -168,7 +169,7 @@ class Job:
     @cached_property
     def caused(self) -> npt.NDArray[np.float64]:
         """Per worker: seconds that the median other worker waited in steps it was last in."""
-        return caused_by(self.wait, self.culprit, self.count)
+        return caused_by(len(self.workers), self.blamed, self.culprit, self.count)
 
     @cached_property
     def ideal_step(self) -> float:
@@ -183,15 +184,13 @@ class Job:
         return _mean(np.nanmedian(self.wall[:, self.judged], axis=0), self.count[self.judged])
 
 
-def caused_by(wait: Floats, culprit: npt.NDArray[np.int32], count: Ints) -> npt.NDArray[np.float64]:
+def caused_by(
+    workers: int, blamed: Floats, culprit: npt.NDArray[np.int32], count: Ints
+) -> npt.NDArray[np.float64]:
     """Per worker: seconds that the median other worker waited in steps it was last in."""
-    found = np.zeros(len(wait))
+    found = np.zeros(workers)
     named = culprit >= 0
-    if len(wait) < 2 or not named.any():
-        return found
-    waits = np.sort(wait[:, named], axis=0)[1:]  # all but the culprit's, which is the least
-    seconds = np.nan_to_num(np.nanmedian(waits, axis=0)) * count[named]
-    np.add.at(found, culprit[named], seconds)
+    np.add.at(found, culprit[named], blamed[named] * count[named])
     return found
 
 

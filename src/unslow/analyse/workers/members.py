@@ -16,6 +16,7 @@ TRAINS = ("chief", "worker")
 # A worker that started this many seconds after the median one joined late: machines differ by
 # seconds in how fast they start, and that is no finding.
 LATE = 5.0
+_SERVED = 10.0  # seconds: a server writes nothing while it has nothing to do
 _ROLES = ("chief", "worker", "coordinator", "ps", "evaluator")
 
 
@@ -55,7 +56,19 @@ def members_of(run: Run, found: Sequence[Member]) -> Members:
                 others.append(worker)
     size = max((member.identity.size for member in mine), default=0)
     others += _missing(size, training, notes)
+    leader = next((worker for worker in others if worker.role == "coordinator"), None)
+    if leader is not None:
+        training = [(_served(leader, worker), records) for worker, records in training]
+        others = [_served(leader, worker) for worker in others]
     return Members(tuple(_marked_late(training)), tuple(others), size, tuple(notes))
+
+
+def _served(leader: Worker, worker: Worker) -> Worker:
+    """A process of a job with a coordinator: it serves until somebody ends it."""
+    outlived = worker.how == "killed" and worker.ended >= leader.ended - _SERVED
+    if outlived and leader.state is State.WHOLE:
+        return replace(worker, state=State.WHOLE)
+    return worker
 
 
 def _rank(role: str) -> int:

@@ -29,6 +29,8 @@ _LEAST_EXCESS = 0.10
 # Steps in which the recorder itself held a worker up for this share of a step are not judged.
 _DISTURBED = 0.10
 LEAST_SHARE = 0.08  # of all steps that others wait for a straggler: a judgement
+# Of that share, without its longest step: what happens once is no straggler. A judgement.
+_BESIDE_LONGEST = 0.5
 _TIMES_OTHERS = 3.0  # what the median other worker causes: noise is shared by all
 _WARM_UP = 3  # steps: workers trace and start at different speeds
 MORE_STARVED = 1.5  # wait for a processor per second of running, against the median worker's
@@ -75,6 +77,7 @@ class Shares:
     wait: Floats
     transfer: Floats  # columns only
     culprit: npt.NDArray[np.int32]
+    blamed: Floats  # columns: seconds that the median other worker waits for the culprit
     judged: npt.NDArray[np.bool_]  # columns
 
 
@@ -92,7 +95,7 @@ def columns_of(last: int) -> Columns:
 
 def table_of(workers: Sequence[np.ndarray], seconds_per_tick: float = 1e-9) -> Table:
     """All records on one grid. A worker without some steps has NaN there."""
-    last = max((int(records["step"][-1]) for records in workers if len(records)), default=1)
+    last = max((int(records["step"][-1]) for records in workers if len(records)), default=0)
     columns = columns_of(last)
     shape = (len(workers), len(columns.step))
     sums = {name: np.full(shape, np.nan, dtype=np.float32) for name in SUMS}
@@ -126,10 +129,16 @@ class Pace:
 
     rate: Floats  # processor seconds per second
     starved: Floats  # seconds per step in which it could not run, and its peers could
+    fed: Floats  # seconds per step in which its compiled steps wait for an element
+    network: Floats  # processor seconds per step that moving data takes: no own work
 
 
-def pace_of(table: Table, measured: Mapping[int, float]) -> Pace:
+def pace_of(
+    table: Table, measured: Mapping[int, float], fed: Mapping[int, float] | None = None
+) -> Pace:
     """The pace of every worker; `measured`: rates that windows gave, which hold all there is.
+
+    `fed`: what tf.data's models of the iterators say, in seconds per step.
 
     Others are taken to compute on one processor at least, or on as many as the busiest worker,
     which waited least.
@@ -141,22 +150,30 @@ def pace_of(table: Table, measured: Mapping[int, float]) -> Pace:
         share = np.nan_to_num(np.nanmedian(mean["inside"] / inside, axis=1))
         delay = np.nan_to_num(np.nanmean(mean["delay"], axis=1))
         cpu = np.nan_to_num(np.nanmean(mean["inside"] + mean["outside"], axis=1))
+        network = np.nan_to_num(np.nanmean(mean["network"], axis=1))
+    # Which threads do it is chance, so that it may differ between workers that are alike.
+    network[:] = network.min(initial=np.inf)
     rate = np.full(len(share), max(1.0, float(share.max(initial=0.0))), dtype=np.float32)
     starved = _starved(delay, cpu).astype(np.float32)
+    hidden = np.zeros(len(share), dtype=np.float32)
+    for row, seconds in (fed or {}).items():
+        hidden[row] = seconds
     for row, found in measured.items():
         rate[row] = max(found, _LEAST_RATE)
-        starved[row] = 0
-    return Pace(rate, starved)
+        starved[row] = hidden[row] = network[row] = 0
+    return Pace(rate, starved, hidden, network)
 
 
 def _starved(delay: Floats, cpu: Floats) -> Floats:
     """Seconds per step in which each worker waited for a processor, beyond what its peers would
     have waited to run for as long.
     """
-    per_second = delay / np.maximum(cpu, 1e-9)
-    usual = float(np.median(per_second)) if len(per_second) else 0.0
-    beyond = np.maximum(delay - usual * cpu, 0)
-    return np.where(per_second >= MORE_STARVED * usual, beyond, 0)
+    per_second: Floats = np.asarray(delay / np.maximum(cpu, 1e-9), dtype=np.float32)
+    if not len(delay):
+        return delay
+    usual, usual_rate = (float(_median(each[:, None])[0]) for each in (delay, per_second))
+    more = (delay >= MORE_STARVED * usual) & (per_second >= MORE_STARVED * usual_rate)
+    return np.where(more, delay - np.maximum(usual, usual_rate * cpu), 0)
 
 
 def shares_of(table: Table, pace: Pace, exact: Exact | None = None) -> Shares:
@@ -165,15 +182,18 @@ def shares_of(table: Table, pace: Pace, exact: Exact | None = None) -> Shares:
     wall, before = mean["wall"], mean["before"]
     transferred = exact.transfer if exact is not None else 0.0  # a step takes at least this
     inside = np.maximum(wall - before - transferred, 0)
-    worked = mean["inside"] / pace.rate[:, None] + pace.starved[:, None]
-    computed = np.minimum(worked, inside)
+    computing = np.maximum(mean["inside"] - pace.network[:, None], 0)
+    worked = computing / pace.rate[:, None] + pace.starved[:, None]
+    timed = mean["timed"]  # all that is not in collectives is own work
+    computed = np.where(timed > 0, np.maximum(inside - timed, 0), np.minimum(worked, inside))
     own = np.stack([mean[_FIELDS[work]] for work in Work], axis=2)
     fed = np.zeros((len(wall), 1), dtype=np.float32)
     if exact is not None:
         fed[list(exact.workers), 0] = exact.input
-    own[:, :, Work.INPUT] += fed * computed
+    starving = np.minimum(pace.fed[:, None], inside - computed)  # for an element
+    own[:, :, Work.INPUT] += fed * computed + starving
     own[:, :, Work.COMPUTE] += (1 - fed) * computed
-    total = np.minimum(before + computed, wall)
+    total = np.minimum(before + computed + starving, wall)
     rest = wall - total
     with np.errstate(all="ignore"):
         step = _median(wall)
@@ -183,11 +203,35 @@ def shares_of(table: Table, pace: Pace, exact: Exact | None = None) -> Shares:
         excess = _greatest(total) - _median(total)
     judged = ~disturbed & ~np.isnan(step) & (table.columns.step > _WARM_UP)
     wait[:, ~judged] = np.nan
-    culprit = np.full(len(step), NOBODY, dtype=np.int32)
-    named = judged & (excess > _LEAST_EXCESS * step) & (table.counted > 0).all(axis=0)
-    if len(wall) > 1 and named.any():
-        culprit[named] = np.argmin(rest[:, named], axis=0)
-    return Shares(own, wait, transfer, culprit, judged)
+    least = _LEAST_EXCESS * step
+    named = judged & (excess > least) & (table.counted > 0).all(axis=0)
+    culprit, blamed = _culprits(total, rest, named, least)
+    return Shares(own, wait, transfer, culprit, blamed, judged)
+
+
+def _culprits(
+    total: Floats, rest: Floats, named: npt.NDArray[np.bool_], least: Floats
+) -> tuple[npt.NDArray[np.int32], Floats]:
+    """The worker with the most own work, where it also waits least.
+
+    The two differ where a worker was not run for a while after the collective: its step is longer
+    than that of the others then, and nobody waited for anybody.
+    """
+    culprit = np.full(len(named), NOBODY, dtype=np.int32)
+    blamed = np.zeros(len(named), dtype=np.float32)
+    if len(total) < 2 or not named.any():
+        return culprit, blamed
+    at = np.flatnonzero(named)
+    last = np.argmax(total[:, at], axis=0)
+    chosen = np.arange(len(at))
+    waits_least = rest[last, at] - rest[:, at].min(axis=0) <= least[at]
+    ordered_work, ordered_rest = np.sort(total[:, at], axis=0), np.sort(rest[:, at], axis=0)
+    beyond = ordered_work[-1] - np.median(ordered_work[:-1], axis=0)
+    waited = np.median(ordered_rest[1:], axis=0) - ordered_rest[0]
+    kept = chosen[waits_least]
+    culprit[at[kept]] = last[kept]
+    blamed[at[kept]] = np.minimum(beyond, waited)[kept]
+    return culprit, blamed
 
 
 def stragglers_of(shares: Shares, wall: Floats, count: Ints) -> tuple[int, ...]:
@@ -196,14 +240,17 @@ def stragglers_of(shares: Shares, wall: Floats, count: Ints) -> tuple[int, ...]:
     Noise makes everyone last now and then: a straggler costs a real share of the job, and several
     times what the others cost.
     """
-    caused = caused_by(shares.wait, shares.culprit, count)
+    caused = caused_by(len(wall), shares.blamed, shares.culprit, count)
     if len(caused) < 2:
         return ()
     total = float(np.nansum(_median(wall)[shares.judged] * count[shares.judged]))
     found = []
-    for row in np.flatnonzero(caused >= LEAST_SHARE * max(total, 1e-9)):
+    least = LEAST_SHARE * max(total, 1e-9)
+    for row in np.flatnonzero(caused >= least):
         others = np.delete(caused, row)
-        if caused[row] >= _TIMES_OTHERS * float(np.median(others)):
+        longest = float((shares.blamed * count)[shares.culprit == row].max())
+        is_repeated = caused[row] - longest >= _BESIDE_LONGEST * least
+        if is_repeated and caused[row] >= _TIMES_OTHERS * float(np.median(others)):
             found.append(int(row))
     return tuple(found)
 

@@ -34,8 +34,9 @@ def under_reader(script: Script, line: int) -> Script | None:
     if not bound or not script.loops_around(part[0]) or jumps(part) is not None:
         return None
     own = set(inside(part, ast.Name))
+    homes = {script.owner(node) for node in own if node.id in bound and is_stored(node)}
     elsewhere = set(inside(scope_of(script, part[0]), ast.Name)) - own
-    named = [node for node in elsewhere if node.id in bound]
+    named = [node for node in elsewhere if node.id in bound and script.owner(node) in homes]
     if any(map(is_stored, named)):
         return None
     reader = only_reader(script, part[-1], named)

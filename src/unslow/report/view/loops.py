@@ -23,6 +23,7 @@ STYLES = {
     "predict": "predict",
     "data": "dataset",
     "session": "Session.run loop",
+    "schedule": "loop that schedules steps",
     "function": "tf.function loop",
     "eager": "eager loop",
     "keras": "Keras fit",

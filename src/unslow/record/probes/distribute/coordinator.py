@@ -42,12 +42,27 @@ class Coordinator(Probe):
         }
 
     def _on_coordinator(self, module: ModuleType) -> None:
+        self.replace(module.ClusterCoordinator, "schedule", self._scheduling)
         self.replace(module.Worker, "_process_closure", self._processing)
         self.recorder.signals.tick.subscribe(self.name, self._write)
 
     def _on_values(self, module: ModuleType) -> None:
         for method in ("fetch", "get"):
             self.replace(module.RemoteValueImpl, method, self._fetching)
+
+    def _scheduling(self, original: Function) -> Function:
+        """A step of the program: a worker makes it, when it is free."""
+        local, ended = self.recorder.local, self.steps.ended
+
+        def schedule(self: object, fn: object, *args: object, **kwargs: object) -> object:
+            result = original(self, fn, *args, **kwargs)
+            lane = local.lane
+            if not (lane.tracing or lane.busy):
+                name = str(getattr(fn, "__name__", "") or getattr(fn, "_name", ""))
+                ended(lane, "schedule", fn, name, sys._getframe().f_back)
+            return result
+
+        return schedule
 
     def _processing(self, original: Function) -> Function:
         totals = self._totals

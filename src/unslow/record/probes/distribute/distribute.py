@@ -11,15 +11,16 @@ from collections.abc import Callable
 from types import FrameType, ModuleType
 
 from unslow.facts.phase import Phase
-from unslow.facts.workers import Collective, StrategyMade, WorkerIdentity
+from unslow.facts.workers import Collective, EagerReduce, StrategyMade, WorkerIdentity
 from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.limits import limits_for
 from unslow.record.engine.probe import Probe
-from unslow.record.engine.recorder import Lane
+from unslow.record.engine.recorder import Lane, clock
 from unslow.record.probes.distribute.identity import identity
 from unslow.record.probes.distribute.step_records import StepRecords
 
 _RUN = int(Phase.RUN)
+_OF_SLICES = 3  # gathers of one IndexedSlices: lengths, values and indices
 _DEFAULT = "_Default"  # the strategy that every program has
 
 
@@ -35,6 +36,7 @@ class Distribute(Probe):
         self._within = ""  # what asks for the collective that is being launched
         self._packs: list[int] = []  # tensors in each pack that is still to be launched
         self._sparse = False
+        self._launcher = 0  # id of the first device's launcher, whose collectives are timed
         # By the id of a replica's thread: who waits for it, and where.
         self._lenders: dict[int, tuple[Lane | None, FrameType | None]] = {}
 
@@ -111,12 +113,21 @@ class Distribute(Probe):
                     return original(strategy, *args, **kwargs)
                 finally:
                     probe._within = outer
-                    if span is not None:
-                        close(lane, span)
+                    took = close(lane, span) if span is not None else 0
+                    if took and not outer:
+                        probe._waited(what, took, sys._getframe().f_back)
 
             return call
 
         return make
+
+    def _waited(self, what: str, took: int, frame: FrameType | None) -> None:
+        """A call outside of any graph that asked all workers, at the user's line above it."""
+        if not what or self._records is None:
+            return
+        while frame is not None and not self.recorder.user.owns(frame.f_code):
+            frame = frame.f_back
+        self.recorder.tally(EagerReduce, frame, took, within=what)
 
     def _on_replicas(self, module: ModuleType) -> None:
         """A strategy runs a replica in a thread of its own, while the calling one waits."""
@@ -140,11 +151,12 @@ class Distribute(Probe):
 
         def run(self: object, *args: object, **kwargs: object) -> object:
             lane, frame = lenders.pop(id(self), (None, None))
-            if lane is None:
-                return original(self, *args, **kwargs)
             own = recorder.local.lane
             if own in recorder.lanes:
-                recorder.lanes.remove(own)
+                recorder.lanes.remove(own)  # the thread ends with the call
+            if lane is None:
+                own.busy = getattr(self, "replica_id", 0) != 0  # else each step counts twice
+                return original(self, *args, **kwargs)
             recorder.local.lane, lane.lent = lane, frame
             try:
                 return original(self, *args, **kwargs)
@@ -186,7 +198,7 @@ class Distribute(Probe):
         self.steps.leave_fast_path()
         records = self._records = StepRecords(self.recorder, self.steps)
         self.recorder.signals.row.subscribe(self.name, self._row)
-        self.recorder.signals.tick.subscribe(self.name, records.read_delay)
+        self.recorder.signals.tick.subscribe(self.name, records.read_threads)
         return records
 
     def _row(self, lane: Lane) -> None:
@@ -218,7 +230,10 @@ class Distribute(Probe):
         ) -> object:
             tensors = probe._packs.pop(0) if probe._packs else 1
             probe._seen("all_reduce", self, (input_tensor,), tensors, sys._getframe().f_back)
-            return original(self, input_tensor, *args, **kwargs)
+            began = clock()
+            reduced = original(self, input_tensor, *args, **kwargs)
+            probe._ran(self, 1, began)
+            return reduced
 
         return all_reduce
 
@@ -228,9 +243,13 @@ class Distribute(Probe):
         def _all_gather(
             self: object, input_tensor: object, *args: object, **kwargs: object
         ) -> object:
-            if not probe._sparse:
-                probe._seen("all_gather", self, (input_tensor,), 1, sys._getframe().f_back)
-            return original(self, input_tensor, *args, **kwargs)
+            if probe._sparse:
+                return original(self, input_tensor, *args, **kwargs)
+            probe._seen("all_gather", self, (input_tensor,), 1, sys._getframe().f_back)
+            began = clock()
+            gathered = original(self, input_tensor, *args, **kwargs)
+            probe._ran(self, 1, began)
+            return gathered
 
         return _all_gather
 
@@ -243,11 +262,13 @@ class Distribute(Probe):
         ) -> object:
             parts = (getattr(slices, "values", None), getattr(slices, "indices", None))
             probe._sparse = True
-            probe._seen("all_gather", self, parts, 3, sys._getframe().f_back)
+            probe._seen("all_gather", self, parts, _OF_SLICES, sys._getframe().f_back)
+            began = clock()
             try:
                 return original(self, slices, *args, **kwargs)
             finally:
                 probe._sparse = False
+                probe._ran(self, _OF_SLICES, began)
 
         return all_reduce_indexed_slices
 
@@ -284,6 +305,15 @@ class Distribute(Probe):
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
 
+    def _ran(self, launcher: object, collectives: int, began: int) -> None:
+        """A collective of one device was put into a graph, or run; other devices run beside it."""
+        records = self._records
+        if records is None or not _runs_eagerly():
+            return
+        self._launcher = self._launcher or id(launcher)
+        took = clock() - began if id(launcher) == self._launcher else 0
+        records.ran(collectives, took)
+
     def _training_frame(self) -> FrameType | None:
         """Eager reductions are launched by threads of TensorFlow's: the user's line waits."""
         return sys._current_frames().get(self.watcher.training_thread())
@@ -292,7 +322,7 @@ class Distribute(Probe):
         records, self._records = self._records, None
         if records is not None:
             self.recorder.signals.row.unsubscribe(self._row)
-            self.recorder.signals.tick.unsubscribe(records.read_delay)
+            self.recorder.signals.tick.unsubscribe(records.read_threads)
             records.finish()
         super().disarm()
 

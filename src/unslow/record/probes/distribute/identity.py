@@ -51,14 +51,19 @@ def _from_cluster(config: Mapping[str, object]) -> WorkerIdentity | None:
     return WorkerIdentity(
         role=_role(kind, cluster),
         index=index,
-        size=sum(len(cluster.get(name) or ()) for name in (*_TRAINS, "master")),
+        size=sum(len(cluster.get(name) or ()) for name in _training(cluster)),
         source="TF_CONFIG",
         job=_digest(cluster),
     )
 
 
+def _training(cluster: Mapping[str, object]) -> tuple[str, ...]:
+    """The kinds of tasks that run steps; a chief beside parameter servers runs none."""
+    return ("worker",) if "ps" in cluster else (*_TRAINS, "master")
+
+
 def _role(kind: str, cluster: Mapping[str, object]) -> str:
-    """A chief beside parameter servers runs no steps itself: it coordinates."""
+    """A chief beside parameter servers coordinates."""
     role = _ROLES.get(kind, kind)
     return "coordinator" if role == "chief" and "ps" in cluster else role
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import os
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from unslow.facts.phase import Phase
 from unslow.facts.workers import SYNC, SYNC_FIELDS, SyncBlock, closes_at
@@ -26,7 +26,10 @@ _SECOND = 1e9
 _UNWRITTEN = 16
 _RECORDS_IN_BLOCK = 128
 _BLOCK_AGE = 1_000_000_000
-_MOST_TASKS = 512  # threads whose wait for a processor is read
+_MOST_TASKS = 512  # threads whose counters are read
+# Names of threads of gRPC and of TensorFlow's collectives; seen on TensorFlow 2.21. Where they have
+# others, moving data counts as computing.
+_NETWORK_THREADS = ("collective_ops", "event_engine", "grpc")
 
 # Which field of a record each phase counts for.
 _FIELD_OF = {
@@ -48,6 +51,7 @@ _PLACES = tuple(_AT[_FIELD_OF[Phase(n)]] for n in range(PHASES - 1))  # of all p
 _WALL, _BEFORE, _INSIDE, _OUTSIDE = (_AT[name] for name in ("wall", "before", "inside", "outside"))
 _PYTHON, _ELEMENTS, _COLLECTIVES = _AT["python"], _AT["elements"], _AT["collectives"]
 _DELAY, _OURS = _AT["delay"], _AT["ours"]
+_NETWORK, _TIMED = _AT["network"], _AT["timed"]
 
 
 class StepRecords:
@@ -67,9 +71,11 @@ class StepRecords:
         self._own = 0  # inspections in this step
         self._elements = 0.0
         self._collectives = 0
+        self._timed = 0  # nanoseconds in collectives that ran eagerly
+        self._timed_collectives = 0
         self._key = -1
-        self._delayed = 0  # nanoseconds that threads waited for a processor since the last step
-        self._delay_read = run_delay()
+        self._threads = Threads()
+        self._spent = Spent()  # since the last step
         self._sums = [0.0] * len(_SUMS)
         self._count = 0
         self._block: list[bytes] = []
@@ -85,6 +91,11 @@ class StepRecords:
             self._launched_cpu = time.process_time_ns()
             lane = self._lane or self._recorder.local.lane
             self._partial = _so_far(lane, self._launched)
+
+    def ran(self, collectives: int, took: int) -> None:
+        """Some collectives ran eagerly, on any thread."""
+        self._timed_collectives += collectives
+        self._timed += took
 
     def row(self, lane: Lane) -> int:
         """A row was closed; the number of the step that ended with it, 0 if none did."""
@@ -124,8 +135,11 @@ class StepRecords:
         sums[_ELEMENTS] += self._elements
         sums[_COLLECTIVES] += self._collectives
         sums[_OURS] += self._own / _SECOND
-        delayed, self._delayed = self._delayed, 0
-        sums[_DELAY] += delayed / _SECOND
+        if self._timed_collectives == self._collectives:
+            sums[_TIMED] += self._timed / _SECOND
+        threads, self._spent = self._spent, Spent()
+        sums[_DELAY] += threads.delayed / _SECOND
+        sums[_NETWORK] += threads.network / _SECOND
         self._count += 1
         if closes_at(self._led):
             self._close_record(now)
@@ -134,6 +148,7 @@ class StepRecords:
     def _begin_step(self, now: int, cpu: int) -> None:
         self._ended, self._ended_cpu = now, cpu
         self._launched = self._launched_cpu = self._own = self._collectives = 0
+        self._timed = self._timed_collectives = 0
         self._elements = 0.0
         self._phases = [0] * PHASES
         self._partial = []
@@ -161,11 +176,10 @@ class StepRecords:
             self._close_record(self._ended)
         self.write_block(clock())
 
-    def read_delay(self) -> None:
-        """On the watcher's thread: what the threads waited for a processor since the last time."""
-        now = run_delay()
-        self._delayed += max(0, now - self._delay_read)
-        self._delay_read = now
+    def read_threads(self) -> None:
+        """On the watcher's thread: what the threads did since the last time."""
+        more = self._threads.since_last()
+        self._spent = Spent(self._spent.delayed + more.delayed, self._spent.network + more.network)
 
 
 def _so_far(lane: Lane, now: int) -> list[int]:
@@ -180,15 +194,46 @@ def _so_far(lane: Lane, now: int) -> list[int]:
     return phases
 
 
-def run_delay() -> int:
-    """Nanoseconds for which threads of this process could run and no processor was free."""
+class Spent(NamedTuple):
+    """What the threads of this process did; nanoseconds."""
+
+    delayed: int = 0  # could run, and no processor was free
+    network: int = 0  # ran only to move data between workers
+
+
+class Threads:
+    """Reads the scheduler's counters of all threads."""
+
+    def __init__(self) -> None:
+        self._moving: dict[str, bool] = {}  # by the thread's id: whether it only moves data
+        self._last = self._read()
+
+    def since_last(self) -> Spent:
+        last, self._last = self._last, self._read()
+        delayed, network = self._last.delayed - last.delayed, self._last.network - last.network
+        return Spent(max(0, delayed), max(0, network))  # threads may have ended
+
+    def _read(self) -> Spent:
+        delayed = network = 0
+        known, self._moving = self._moving, {}  # threads come and go
+        for task in _tasks():
+            fields = read(f"/proc/self/task/{task}/schedstat").split()
+            if len(fields) < 2:
+                continue
+            delayed += int(fields[1])
+            moving = known[task] if task in known else _moves_data(task)
+            self._moving[task] = moving
+            if moving:
+                network += int(fields[0])
+        return Spent(delayed, network)
+
+
+def _moves_data(task: str) -> bool:
+    return read(f"/proc/self/task/{task}/comm").startswith(_NETWORK_THREADS)
+
+
+def _tasks() -> list[str]:
     try:
-        tasks = os.listdir("/proc/self/task")[:_MOST_TASKS]
+        return os.listdir("/proc/self/task")[:_MOST_TASKS]
     except OSError:
-        return 0
-    total = 0
-    for task in tasks:
-        fields = read(f"/proc/self/task/{task}/schedstat").split()
-        if len(fields) > 1:
-            total += int(fields[1])
-    return total
+        return []

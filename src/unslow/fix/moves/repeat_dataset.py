@@ -1,0 +1,42 @@
+"""Repeats a distributed dataset, and counts its batches instead of asking all workers for an end."""
+
+from __future__ import annotations
+
+import ast
+
+from unslow.fix.edit.script import Script
+from unslow.fix.edit.statements import replaced, with_import
+from unslow.syntax.nodes import argument, method_of
+
+_DISTRIBUTES = "experimental_distribute_dataset"
+
+
+def repeat_distributed(script: Script, line: int) -> Script:
+    """`for batch in distributed:` takes as many batches as the dataset has from one without end.
+
+    The line is that of the loop over the distributed dataset, outside of any graph.
+    """
+    script, itertools = with_import(script, "itertools")
+    loop = script.statement_at(line)
+    if not isinstance(loop, ast.For):
+        raise script.refuse("the line is no `for` loop over the distributed dataset", line)
+    call = _distributing(script, loop)
+    data = argument(call, "dataset", 0)
+    if not isinstance(data, ast.Name) or len(script.bindings(data.id, data)) != 1:
+        raise script.refuse("the dataset that is distributed has no name of its own", call)
+    if script.bindings(data.id, loop) != script.bindings(data.id, data):
+        raise script.refuse(f"`{data.id}` is not known at the loop", loop)
+    counted = f"{itertools}.islice({script.source(loop.iter)}, int({data.id}.cardinality()))"
+    repeated = replaced(script, data, f"{data.id}.repeat()")
+    return script.edit([repeated, replaced(script, loop.iter, counted)])
+
+
+def _distributing(script: Script, loop: ast.For) -> ast.Call:
+    """The call that distributes the dataset of a loop."""
+    made: ast.expr | None = loop.iter
+    if isinstance(made, ast.Name):
+        bindings = script.bindings(made.id, made)
+        made = bindings[0].assigned if len(bindings) == 1 else None
+    if not isinstance(made, ast.Call) or method_of(made) != _DISTRIBUTES:
+        raise script.refuse(f"the loop is not over what one `{_DISTRIBUTES}` returned", loop)
+    return made
