@@ -12,7 +12,7 @@ _WHOLE = 4096  # bytes of an array that are compared; of a larger one as many, s
 _PIECES = 16
 _MOST_INPUTS = 512  # of a function, whose outputs are compared when they come again
 _MOST_OPEN = 8  # passes under way
-_MOST_PASSES = 8
+_MOST_PASSES = 4  # the first and three more: a few hundred elements would do
 _MOST_STRINGS = 256  # in an array of them
 # The cost: at most a few per cent of what the function itself takes, and two hundredths of a second
 # for functions that take next to nothing. 2 to 8 µs for an element were measured.
