@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from unslow.analyse.input.cache_plans import CachePlan
 from unslow.analyse.input.pipeline import Stage
-from unslow.analyse.input.remedies import CachePlan, PythonWork, Remedy
+from unslow.analyse.input.remedies import PythonWork, Remedy
 from unslow.causes import big_shuffle, input_bound, iterator_rebuilt
 from unslow.causes.big_shuffle import BigShuffle
 from unslow.causes.input_bound import InputBound
@@ -137,7 +138,9 @@ def test_a_prefetch_goes_to_the_end_of_the_pipeline() -> None:
     assert fixed(fix).endswith("data = data.batch(8).prefetch(tf.data.AUTOTUNE)\n")
 
 
-CACHE = CachePlan(bytes=1e6, spare=1e9, passes=4, length=100, moved=False, files=True, built=1)
+CACHE = CachePlan(
+    kept=(), bytes=1e6, spare=1e9, passes=4, length=100, moved=False, files=True, built=1
+)
 
 
 def test_a_cache_goes_behind_the_last_step_that_is_always_the_same() -> None:

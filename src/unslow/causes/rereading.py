@@ -81,7 +81,8 @@ class Rereading(Cause):
     def detect(self, run: Run) -> Iterable[Finding]:
         for wait in waits(run):
             best = best_remedy(run, wait) if wait.share >= _WORTH else None
-            if best is not None and best.cache is not None and best.cache.files:
+            plan = best.cache if best is not None and best.kind == "cache" else None
+            if best is not None and plan is not None and plan.files:
                 yield cache_finding(self.id, run, wait, best)
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
@@ -91,9 +92,7 @@ class Rereading(Cause):
         assert where is not None and isinstance(remedy, Remedy)
         plan, stage = remedy.cache, remedy.stage
         assert plan is not None and stage is not None
-        return cache_fix(
-            script, where, stage.kind, fits=plan.fits, rebuilt=plan.built > 1, moved=plan.moved
-        )
+        return cache_fix(script, where, stage.kind, plan)
 
     FIRES = (
         Sketch(

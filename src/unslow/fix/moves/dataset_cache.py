@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Protocol
 
 from unslow.facts.schema import Place, Stack
 from unslow.fix.edit.blocks import removal, statement
@@ -23,31 +25,75 @@ from unslow.syntax.nodes import StatementLoop, dotted, method_of, own_nodes
 from unslow.syntax.uses import jumps, uses
 
 LARGE_CACHE = 1e9  # bytes; a judgement: a machine that trains has as much to spare
+_GENERATOR = "from_generator"
 _METHODS = {"Map": "map", "Interleave": "interleave", "FlatMap": "flat_map", "Filter": "filter"}
 
 
-def cache_fix(
-    script: Script,
-    where: Location,
-    kind: str,
-    *,
-    fits: bool,
-    rebuilt: bool = False,
-    moved: bool = False,
-) -> Fix | Refusal | None:
-    """A cache behind a stage, which is `moved` in front of a shuffle first."""
-    if not fits:
-        reason = "the data does not fit into memory, and where a file for it may be is yours to say"
-        return Refusal(reason, where)
-    if rebuilt:
+class Plan(Protocol):
+    """What a run says about a cache behind a stage."""
+
+    @property
+    def fits(self) -> bool: ...
+    @property
+    def built(self) -> int: ...  # times that the pipeline is built
+    @property
+    def moved(self) -> bool: ...  # the stage must be moved in front of a shuffle first
+    @property
+    def compared(self) -> int: ...  # elements that Python was seen to make again; 0 without Python
+    @property
+    def reordered(self) -> bool: ...  # Python gives them in another order in every pass
+    @property
+    def reshuffled(self) -> int: ...  # the buffer of a shuffle that must be added; 0: none
+
+
+def cache_fix(script: Script, where: Location, kind: str, plan: Plan) -> Fix | Refusal | None:
+    """A cache behind a stage."""
+    if not plan.fits:
+        return no_room(where)
+    if plan.built > 1:
         reason = "the pipeline is built again for each pass, and a cache would go with it"
         return Refusal(reason, where)
-    method = _METHODS.get(kind)
+    method = _method(script, where.line, kind)
     if method is None:
         return None
-    if moved:
+    if plan.moved:
         script = _before_shuffle(script, where.line, method)
-    edited = add_link(script, where.line, "cache()", after=method)
+    fix = _cached(script, where.line, method)
+    if not plan.compared:
+        return fix
+    note = f"In this run {plan.compared:,} elements were made a second time, and all were the same."
+    if not plan.reordered:
+        return replace(fix, safety=Safety.CLOSE, note=note)
+    note += " The function no longer chooses the order of later passes: a shuffle does."
+    if plan.reshuffled:
+        script = add_link(script, where.line, f"shuffle({plan.reshuffled})", after=method)
+        fix = _cached(script, where.line, method)
+    return replace(fix, safety=Safety.REVIEW, note=note)
+
+
+def cache_after(script: Script, where: Location, kind: str) -> Fix | None:
+    """A cache behind a stage that is the same in every pass by construction."""
+    method = _method(script, where.line, kind)
+    return _cached(script, where.line, method) if method is not None else None
+
+
+def no_room(where: Location) -> Refusal:
+    reason = "the data does not fit into memory, and where a file for it may be is yours to say"
+    return Refusal(reason, where)
+
+
+def _method(script: Script, line: int, kind: str) -> str | None:
+    """The method that builds a stage of a kind: a generator's is a `flat_map` of TensorFlow's."""
+    method = _METHODS.get(kind)
+    if kind != "FlatMap" or script.call_at(line, method) is not None:
+        return method
+    reason = "a library builds this stage: the program has no line that a cache could stand on"
+    script.refuse_if(script.call_at(line, _GENERATOR) is None, reason, line)
+    return _GENERATOR
+
+
+def _cached(script: Script, line: int, method: str) -> Fix:
+    edited = add_link(script, line, "cache()", after=method)
     return Fix("keep what is the same in every pass", Safety.EXACT, {script.path: edited.text})
 
 
