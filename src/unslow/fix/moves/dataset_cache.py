@@ -14,10 +14,13 @@ from unslow.fix.edit.script import Script
 from unslow.fix.moves.method_chain import (
     Link,
     add_link,
+    bound_name,
     chain_at,
     chain_root,
+    move_link,
     swap_links,
     swap_statements,
+    without_link,
 )
 from unslow.fix.moves.shapes import statement_above
 from unslow.model import Fix, Location, Refusal, Safety
@@ -146,6 +149,36 @@ def cache_behind(script: Script, line: int, kind: str) -> Script | None:
         return swap_links(script, line, "cache", method)
     rest = script.edit([_without_last(script, cached, above)])
     return add_link(rest, line, "cache()", after=method)
+
+
+def repeat_behind_cache(script: Script, repeat: int, cache: int) -> Fix:
+    """The repetition that stands in front of a cache moves behind it."""
+    upper, lower = statement(script, repeat), statement(script, cache)
+    links = chain_at(script, cache)
+    for link in links:
+        if link.name == "cache":
+            _require_memory(script, link.call)
+    if upper is lower:
+        edited = move_link(script, cache, "repeat", after="cache")
+    else:
+        repeated = any(link.name == "repeat" for link in links)
+        script.refuse_if(repeated, "what is cached is repeated once more", lower)
+        _require_one_pipeline(script, upper, lower)
+        edited, repetition = without_link(script, repeat, "repeat")
+        edited = add_link(edited, cache, repetition, after="cache")
+    return Fix("repeat what is cached", Safety.EXACT, {script.path: edited.text})
+
+
+def _require_one_pipeline(script: Script, upper: ast.stmt, lower: ast.stmt) -> None:
+    """Refuses unless statements build one pipeline under one name that nothing else uses."""
+    name, block = bound_name(upper), script.block(upper)[0]
+    reason = "the repetition and the cache are not built one after the other"
+    script.refuse_if(name is None or lower not in block, reason, lower)
+    assert name is not None
+    between = block[block.index(upper) + 1 : block.index(lower)]
+    builds = all(_target(each) == name for each in between)
+    follows = dotted(chain_root(lower)) == name and _is_last_use(script, lower, name)
+    script.refuse_if(not builds or not follows, reason, lower)
 
 
 def _statement_before(script: Script, line: int) -> ast.stmt | None:
