@@ -15,6 +15,7 @@ from unslow.causes.big_shuffle import BigShuffle
 from unslow.causes.input_bound import InputBound
 from unslow.causes.iterator_rebuilt import IteratorRebuilt
 from unslow.causes.rereading import Rereading
+from unslow.diagnose import diagnose
 from unslow.facts.data import BuiltStage
 from unslow.facts.schema import Place
 from unslow.fix.edit.script import CannotEdit, Script
@@ -165,6 +166,15 @@ def test_a_pipeline_that_is_built_anew_for_each_pass_is_not_cached() -> None:
     found = finding(5, remedy("cache", cache=replace(CACHE, built=4)))
     answer = Rereading().fix(found, Script("train.py", CHAIN))
     assert isinstance(answer, Refusal) and "built again" in answer.reason
+
+
+def test_a_cache_behind_a_repetition_goes_in_front_of_it() -> None:
+    sketch = next(one for one in Rereading.FIRES if "repetitions" in one.says)
+    diagnosis = diagnose(sketch.run())
+    found = diagnosis.findings[0]
+    assert found.cause == "rereading" and "`repeat` behind `cache`" in found.advice
+    assert [each.value for each in found.evidence if each.label == "passes over the data"] == [4]
+    assert "data = data.cache().repeat(4)\n" in fixed(diagnosis.fixes[0])
 
 
 LOOP = """for step in range(100):

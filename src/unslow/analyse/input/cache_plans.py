@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from unslow.analyse.input.cached_repeats import CachedRepeat, cached_repeat
 from unslow.analyse.input.overlay import READERS
 from unslow.analyse.input.pipeline import Pipeline, Stage
 from unslow.analyse.input.waits import Wait
@@ -26,6 +28,13 @@ _REPEATABLE = {
 _FEWEST_COMPARED = 30
 
 
+class Repetition(NamedTuple):
+    """The lines, in one file, of a repetition and of the cache that it must be moved behind."""
+
+    repeat: int
+    cache: int
+
+
 @dataclass(frozen=True)
 class CachePlan:
     """A cache behind a stage, and whether it is possible."""
@@ -41,6 +50,7 @@ class CachePlan:
     compared: int = 0  # elements that Python was seen to make a second time; 0 without Python
     reordered: bool = False  # Python gives them in another order in every pass
     shuffled: bool = False  # and a shuffle above the cache does so, too
+    unrepeated: Repetition | None = None  # a cache is there, behind a repetition that must be moved
 
     @property
     def behind(self) -> Stage:
@@ -60,11 +70,13 @@ def cache_plan(run: Run, wait: Wait, pipeline: Pipeline) -> CachePlan | None:
     """A cache of all that is the same in every pass; None where nothing is, or only once."""
     python = [(stage, python_elements(run, pipeline.process, stage)) for stage in pipeline.stages]
     made = {stage: found for stage, found in python if found is not None and found.same}
-    kept, moved = _same_each_pass(pipeline.stages, made)
-    if not kept or pipeline.has("Cache") or pipeline.has("Snapshot"):
+    repeated = cached_repeat(pipeline.built)
+    kept, moved = _same_each_pass(_before_cache(pipeline, repeated), made)
+    is_cached = pipeline.has("Cache") and (repeated is None or bool(repeated.obstacle))
+    if not kept or is_cached or pipeline.has("Snapshot"):
         return None
     last = kept[-1]
-    length = _known_length(kept, made)
+    length = _known_length(kept, made) / (repeated.count if repeated is not None else 1)
     passes = _passes(wait, pipeline, last, length)
     if passes < _FEWEST_PASSES or not last.seen or _is_never_full(pipeline, length):
         return None
@@ -82,7 +94,24 @@ def cache_plan(run: Run, wait: Wait, pipeline: Pipeline) -> CachePlan | None:
         compared=min((one.compared for one in compared), default=0),
         reordered=any(one.reordered for one in compared),
         shuffled=pipeline.has("Shuffle"),
+        unrepeated=_repetition(repeated),
     )
+
+
+def _before_cache(pipeline: Pipeline, repeated: CachedRepeat | None) -> Sequence[Stage]:
+    """The stages that a cache may stand behind; a repetition in front of one counts as moved."""
+    stages = pipeline.stages
+    if repeated is None:
+        return stages
+    caches = [number for number, one in enumerate(stages) if one.asked.kind == "Cache"]
+    below = stages[max(caches, default=-1) + 1 :]
+    return [stage for stage in below if stage.kind != "Repeat"]
+
+
+def _repetition(repeated: CachedRepeat | None) -> Repetition | None:
+    if repeated is None or not repeated.repeat.stack or not repeated.cache.stack:
+        return None
+    return Repetition(repeated.repeat.stack[0].line, repeated.cache.stack[0].line)
 
 
 def python_elements(run: Run, process: int, stage: Stage) -> PythonElements | None:

@@ -37,6 +37,8 @@ def cache_finding(cause: str, run: Run, wait: Wait, remedy: Remedy) -> Finding:
 
 def cache_advice(plan: CachePlan, behind: str = "it") -> str:
     needed, spare = say.size(plan.bytes), say.size(plan.spare)
+    if plan.unrepeated is not None:
+        return f"The cache behind `repeat` serves nothing: put `repeat` behind `cache` ({needed})."
     if plan.fits:
         advice = f"Put `.cache()` behind {behind}: {needed} fit into memory."
     else:

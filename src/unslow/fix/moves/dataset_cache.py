@@ -46,6 +46,8 @@ class Plan(Protocol):
     @property
     def reordered(self) -> bool: ...  # Python gives them in another order in every pass
     @property
+    def unrepeated(self) -> tuple[int, int] | None: ...  # lines of a repetition, and of a cache
+    @property
     def reshuffled(self) -> int: ...  # the buffer of a shuffle that must be added; 0: none
 
 
@@ -56,6 +58,8 @@ def cache_fix(script: Script, where: Location, kind: str, plan: Plan) -> Fix | R
     if plan.built > 1:
         reason = "the pipeline is built again for each pass, and a cache would go with it"
         return Refusal(reason, where)
+    if plan.unrepeated is not None:
+        return repeat_behind_cache(script, *plan.unrepeated)
     method = _method(script, where.line, kind)
     if method is None:
         return None

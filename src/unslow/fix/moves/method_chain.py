@@ -84,12 +84,16 @@ def add_link(script: Script, line: int, link: str, after: str | None = None) -> 
 
 
 def move_link(script: Script, line: int, link: str, after: str) -> Script:
-    """`.repeat(n).map(f).cache()` becomes `.map(f).cache().repeat(n)`, in one chain."""
+    """`.repeat(n).map(f).cache()` becomes `.map(f).cache().repeat(n)`, in one chain.
+
+    A chain that has them so is left as it is.
+    """
     links = chain_at(script, line)
     names = [each.name for each in links]
     once = names.count(link) == names.count(after) == 1
-    in_order = once and names.index(link) < names.index(after)
-    script.refuse_if(not in_order, f"`.{after}` does not follow `.{link}` once here", links[0].call)
+    script.refuse_if(not once, f"`.{link}` and `.{after}` are not called once here", links[0].call)
+    if names.index(link) > names.index(after):
+        return script
     moved, last = links[names.index(link)], links[names.index(after)]
     text = script.lines.text
     for each in (moved, last):
