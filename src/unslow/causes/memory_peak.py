@@ -25,6 +25,7 @@ from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import insert_after, replaced
 from unslow.fix.moves.call_arguments import rename_call, set_keyword
 from unslow.fix.moves.dataset_cache import repeat_behind_cache
+from unslow.fix.moves.dataset_pipeline import work_ahead_tuned
 from unslow.fix.moves.float32 import narrow
 from unslow.model import Certainty, Evidence, Finding, Fix, Location, Refusal, Run, Safety
 
@@ -46,6 +47,7 @@ _WORDS = {
     Reason.CONSTANT: "{name} of arrays are baked into a graph, which keeps several copies",
     Reason.REPEATED: "a cache of {name} holds {instead} passes over the same data, and serves none "
     "of them: it stands behind `repeat`",
+    Reason.PREFETCH: "a prefetch holds {instead} elements ahead, {name}; a few would do",
     Reason.BROADCAST: "a tensor of {name} is made by broadcasting, only to be reduced to {instead}",
 }
 _ADVICE = {
@@ -64,6 +66,7 @@ _ADVICE = {
     "them in a `tf.Variable(..., trainable=False)`.",
     Reason.REPEATED: "Put `repeat`, and a shuffle if there is one, behind `cache`: it then holds one "
     "pass, and the later ones are read from it.",
+    Reason.PREFETCH: "Let TensorFlow choose: `prefetch(tf.data.AUTOTUNE)` holds a few elements.",
     Reason.BROADCAST: "Reduce it without the large tensor: squared distances are "
     "`|a|² + |b|² - 2·a·b`, which is a `tf.matmul`. Otherwise go over the rows in chunks: then one "
     "chunk is held.",
@@ -77,7 +80,7 @@ class MemoryPeak(Cause):
     labels as a one-hot matrix, float64 data for a float32 model, copies that are no longer read,
     one huge batch in `predict`, a dataset whose only element is all of the data, arrays baked
     into a graph, all pairs of two sets of rows as one tensor that is then summed up, a tf.data
-    `cache` behind a `repeat`, which keeps every pass and serves none.
+    `cache` behind a `repeat`, which keeps every pass and serves none, a `prefetch` of hundreds.
 
     Why it is slow
     It is not, until memory is full: then the machine swaps or the process is killed. The peak
@@ -162,6 +165,8 @@ class MemoryPeak(Cause):
             return Fix(title, Safety.REVIEW, {where.file: narrow(script).text}, note)
         if cut.reason is Reason.REPEATED:
             return _repeat_cached(script, where, cut)
+        if cut.reason is Reason.PREFETCH:
+            return work_ahead_tuned(script, where.line)
         if cut.reason is Reason.ONE_HOT:
             return _sparse(script, where, cut.name)
         return None
@@ -277,6 +282,18 @@ ds = ds.batch(10)
 """
 
 
+def _prefetched(says: str, elements: float, size: float) -> Sketch:
+    """A prefetch that was asked for 500 batches and holds some."""
+    asked = BuiltStage(kind="Prefetch", buffer_size=500)
+    ahead = Made("Prefetch", line=5, bytes=size / elements, buffered=elements, asked=asked)
+    source = Made("TensorSlice", 1e-5, line=1, asked=BuiltStage(kind="TensorSlice", length=100))
+    facts = [*pipeline_facts(source, ahead, wait=1e-5), _high(50, 2e9)]
+    return Sketch(says, facts=facts, ticks={"rss": [5e8, 1.9e9, 1.9e9]}, source=_AHEAD)
+
+
+_AHEAD = "ds = load()\n\n\n\nds = ds.prefetch(500)\n"
+
+
 def _cached(says: str, repeat: int, passes: float, buffered: float = 9e8) -> Sketch:
     """A cache behind a repetition of 100 elements; `repeat` 1: it stands behind the cache."""
     stages = [
@@ -312,6 +329,7 @@ MemoryPeak.FIRES = (
     _constant(3e8),
     _broadcast("all pairs of rows as one tensor", 9.8e8, copies=2),
     _cached("a cache behind a repetition holds four passes", 4, passes=4),
+    _prefetched("500 large batches ahead", 500, 9e8),
 )
 MemoryPeak.QUIET = (
     _sketch("large data that is needed", _held("x", 1.4e9, fed="fit")),
@@ -328,4 +346,6 @@ MemoryPeak.QUIET = (
     _cached("a cache of one pass", 1, passes=1),
     _cached("a cache behind a repetition, in the first pass", 4, passes=1),
     _cached("a small cache behind a repetition", 4, passes=4, buffered=1e8),
+    _prefetched("a few huge batches ahead", 10, 9e8),
+    _prefetched("500 small batches ahead", 500, 5e7),
 )

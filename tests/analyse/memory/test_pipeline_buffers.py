@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from unslow.analyse.memory.repeated_caches import RepeatedCache, repeated_caches
+from unslow.analyse.memory.pipeline_buffers import RepeatedCache, repeated_caches
 from unslow.analyse.sketches.pipelines import Made, pipeline_facts
 from unslow.analyse.sketches.sketch import Sketch
 from unslow.facts.data import BuiltStage
