@@ -27,7 +27,7 @@ data = (
 model = tf.keras.Sequential(
     [
         tf.keras.Input((128, 128, 3)),
-        tf.keras.layers.Conv2D(8, 7, strides=4, activation="relu"),
+        tf.keras.layers.Conv2D(16, 7, strides=2, activation="relu"),
         tf.keras.layers.GlobalAveragePooling2D(),
         tf.keras.layers.Dense(4, activation="softmax"),
     ]

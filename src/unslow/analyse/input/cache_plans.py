@@ -72,10 +72,12 @@ def cache_plan(run: Run, wait: Wait, pipeline: Pipeline) -> CachePlan | None:
     made = {stage: found for stage, found in python if found is not None and found.same}
     repeated = cached_repeat(pipeline.built)
     kept, moved = _same_each_pass(_before_cache(pipeline, repeated), made)
-    is_cached = pipeline.has("Cache") and (repeated is None or bool(repeated.obstacle))
-    if not kept or is_cached or pipeline.has("Snapshot"):
+    if not kept or pipeline.has("Snapshot"):
         return None
     last = kept[-1]
+    moved_repeat = _movable(repeated, last)
+    if pipeline.has("Cache") and moved_repeat is None:
+        return None
     length = _known_length(kept, made) / (repeated.count if repeated is not None else 1)
     passes = _passes(wait, pipeline, last, length)
     if passes < _FEWEST_PASSES or not last.seen or _is_never_full(pipeline, length):
@@ -94,7 +96,7 @@ def cache_plan(run: Run, wait: Wait, pipeline: Pipeline) -> CachePlan | None:
         compared=min((one.compared for one in compared), default=0),
         reordered=any(one.reordered for one in compared),
         shuffled=pipeline.has("Shuffle"),
-        unrepeated=_repetition(repeated),
+        unrepeated=moved_repeat,
     )
 
 
@@ -108,10 +110,14 @@ def _before_cache(pipeline: Pipeline, repeated: CachedRepeat | None) -> Sequence
     return [stage for stage in below if stage.kind != "Repeat"]
 
 
-def _repetition(repeated: CachedRepeat | None) -> Repetition | None:
-    if repeated is None or not repeated.repeat.stack or not repeated.cache.stack:
+def _movable(repeated: CachedRepeat | None, last: Stage) -> Repetition | None:
+    """A repetition that can be moved behind its cache: all is built in one file."""
+    if repeated is None or repeated.obstacle or last.location is None:
         return None
-    return Repetition(repeated.repeat.stack[0].line, repeated.cache.stack[0].line)
+    places = [*repeated.repeat.stack[:1], *repeated.cache.stack[:1]]
+    if len(places) < 2 or {place.file for place in places} != {last.location.file}:
+        return None
+    return Repetition(places[0].line, places[1].line)
 
 
 def python_elements(run: Run, process: int, stage: Stage) -> PythonElements | None:
