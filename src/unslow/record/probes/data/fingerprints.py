@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
+from time import thread_time_ns
 
 from unslow.facts.data import PythonElements
 from unslow.record.engine.foreign import Foreign
-from unslow.record.engine.recorder import clock
 
 _WHOLE = 4096  # bytes of an array that are compared; of a larger one as many, spread over it
 _PIECES = 16
@@ -14,10 +14,11 @@ _MOST_INPUTS = 512  # of a function, whose outputs are compared when they come a
 _MOST_OPEN = 8  # passes under way
 _MOST_PASSES = 4  # the first and three more: a few hundred elements would do
 _MOST_STRINGS = 256  # in an array of them
-# The cost: at most a few per cent of what the function itself takes, and two hundredths of a second
-# for functions that take next to nothing. 2 to 8 µs for an element were measured.
+# The cost: at most a few per cent of what the function itself takes, and a twentieth of a second for
+# functions that take next to nothing. 2 to 8 µs of a processor for an array were measured; by the
+# wall clock it is several times as much where other threads want Python's lock.
 _MOST_COST = 0.03
-_FREE_COST = 20_000_000  # nanoseconds
+_FREE_COST = 50_000_000  # nanoseconds
 _GENERATOR = "generator_py_func"  # TensorFlow's functions around a generator, on 2.15 to 2.21
 _PLUMBING = ("get_next_id", "finalize_py_func")
 
@@ -51,13 +52,13 @@ class Comparison:
 
     def called(self, args: Foreign, result: Foreign, wall: int) -> int:
         """After a call, of a function that took `wall` nanoseconds so far; what this took."""
-        began = clock()
+        began = thread_time_ns()
         try:
             self._compare(args, result)
         except Exception:  # noqa: BLE001 - what cannot be read cannot be compared
             self.compared = 0
             self.done = True
-        took = clock() - began
+        took = thread_time_ns() - began
         self.spent += took
         if not self.same or self.spent > _FREE_COST + _MOST_COST * wall:
             self.done = True
