@@ -127,10 +127,12 @@ class _ByPass(Comparison):
         self._reordered |= first.ordered != ended.ordered
 
     def answer(self, token: str) -> PythonElements | None:
-        answer = super().answer(token)
-        if answer is None:
+        if not self.compared:
             return None
-        return answer.replace(
+        return PythonElements(
+            token=token,
+            compared=self.compared,
+            same=self.same,
             generator=True,
             reordered=self._reordered,
             elements=self._first.count,
