@@ -160,7 +160,7 @@ def proved(row: Row, run: Run, folder: str, step: Step) -> Proof | None:
         "before": proof.before,
         "after": proof.after,
         "trial": proof.steps,
-        "whole": question.whole,
+        "whole": step.finding.in_first_step,
         "difference": proof.difference,
         "noise": proof.noise,
         "text": proof.text,

@@ -7,13 +7,15 @@ from typing import Any
 
 import pytest
 
+from unslow.analyse.input.cache_plans import CachePlan
 from unslow.analyse.input.pipeline import Stage
-from unslow.analyse.input.remedies import CachePlan, PythonWork, Remedy
+from unslow.analyse.input.remedies import PythonWork, Remedy
 from unslow.causes import big_shuffle, input_bound, iterator_rebuilt
 from unslow.causes.big_shuffle import BigShuffle
 from unslow.causes.input_bound import InputBound
 from unslow.causes.iterator_rebuilt import IteratorRebuilt
 from unslow.causes.rereading import Rereading
+from unslow.diagnose import diagnose
 from unslow.facts.data import BuiltStage
 from unslow.facts.schema import Place
 from unslow.fix.edit.script import CannotEdit, Script
@@ -137,7 +139,9 @@ def test_a_prefetch_goes_to_the_end_of_the_pipeline() -> None:
     assert fixed(fix).endswith("data = data.batch(8).prefetch(tf.data.AUTOTUNE)\n")
 
 
-CACHE = CachePlan(bytes=1e6, spare=1e9, passes=4, length=100, moved=False, files=True, built=1)
+CACHE = CachePlan(
+    kept=(), bytes=1e6, spare=1e9, passes=4, length=100, moved=False, files=True, built=1
+)
 
 
 def test_a_cache_goes_behind_the_last_step_that_is_always_the_same() -> None:
@@ -162,6 +166,15 @@ def test_a_pipeline_that_is_built_anew_for_each_pass_is_not_cached() -> None:
     found = finding(5, remedy("cache", cache=replace(CACHE, built=4)))
     answer = Rereading().fix(found, Script("train.py", CHAIN))
     assert isinstance(answer, Refusal) and "built again" in answer.reason
+
+
+def test_a_cache_behind_a_repetition_goes_in_front_of_it() -> None:
+    sketch = next(one for one in Rereading.FIRES if "repetitions" in one.says)
+    diagnosis = diagnose(sketch.run())
+    found = diagnosis.findings[0]
+    assert found.cause == "rereading" and "`repeat` behind `cache`" in found.advice
+    assert [each.value for each in found.evidence if each.label == "passes over the data"] == [4]
+    assert "data = data.cache().repeat(4)\n" in fixed(diagnosis.fixes[0])
 
 
 LOOP = """for step in range(100):

@@ -119,7 +119,7 @@ class InputBound(Cause):
         best = best_remedy(run, wait)
         if best is None or (best.stage is None and not _is_habit(run, wait)):
             return
-        if best.cache is not None and not best.cache.files:
+        if best.kind == "cache" and best.cache is not None and not best.cache.files:
             yield cache_finding(self.id, run, wait, best)
         elif best.kind in _OWN_KINDS:
             yield self._finding(run, wait, best)
@@ -175,15 +175,7 @@ class InputBound(Cause):
             return None
         stage, asked = detail.stage, detail.stage.asked
         if detail.cache is not None:
-            plan = detail.cache
-            return dataset_cache.cache_fix(
-                script,
-                where,
-                stage.kind,
-                fits=plan.fits,
-                rebuilt=plan.built > 1,
-                moved=plan.moved,
-            )
+            return dataset_cache.cache_fix(script, where, stage.kind, detail.cache)
         if detail.kind == "threads" and detail.python is not None:
             return dataset_pipeline.more_threads(
                 script, where.line, SLEEPING_THREADS, detail.python.place

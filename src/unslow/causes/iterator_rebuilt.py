@@ -281,7 +281,7 @@ def _kept_in_memory(
     script: Script, where: Location, stages: tuple[BuiltStage, ...]
 ) -> Fix | Refusal | None:
     """For a loop over a dataset in each turn of another one: a cache of what all turns read."""
-    from unslow.fix.moves.dataset_cache import LARGE_CACHE, cache_fix, shared_by_turns
+    from unslow.fix.moves.dataset_cache import LARGE_CACHE, cache_after, no_room, shared_by_turns
 
     shared = shared_by_turns(script, where.line, [stage.stack for stage in stages])
     if shared is None:
@@ -293,10 +293,11 @@ def _kept_in_memory(
     if mixed or cut or size <= 0:
         return None
     place = Location(stage.stack[0].file, stage.stack[0].line)
-    fits = size <= LARGE_CACHE
-    found = cache_fix(script.of(place.file), place, base(stage.kind), fits=fits)
-    if not isinstance(found, Fix):
-        return found
+    if size > LARGE_CACHE:
+        return no_room(place)
+    found = cache_after(script.of(place.file), place, base(stage.kind))
+    if found is None:
+        return None
     note = f"The cache holds {say.size(size)} of what this line makes."
     return replace(found, title="keep what every turn reads", note=note)
 

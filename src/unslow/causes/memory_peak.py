@@ -13,8 +13,10 @@ from unslow.analyse.memory.account import (
     memory_account,
 )
 from unslow.analyse.memory.cuts import READS, Cut, Reason, cuts_of
+from unslow.analyse.sketches.pipelines import Made, pipeline_facts
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause
+from unslow.facts.data import BuiltStage
 from unslow.facts.functions import Constants
 from unslow.facts.keras import Fit, Prediction
 from unslow.facts.memory import Broadcast, Holding, Inventory, MemoryHigh, Weights
@@ -22,6 +24,8 @@ from unslow.facts.schema import Place
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import insert_after, replaced
 from unslow.fix.moves.call_arguments import rename_call, set_keyword
+from unslow.fix.moves.dataset_cache import repeat_behind_cache
+from unslow.fix.moves.dataset_pipeline import work_ahead_tuned
 from unslow.fix.moves.float32 import narrow
 from unslow.model import Certainty, Evidence, Finding, Fix, Location, Refusal, Run, Safety
 
@@ -41,6 +45,9 @@ _WORDS = {
     Reason.ONE_ELEMENT: "the dataset has a single element of {name}: each op on it holds all of "
     "the data",
     Reason.CONSTANT: "{name} of arrays are baked into a graph, which keeps several copies",
+    Reason.REPEATED: "a cache of {name} holds {instead} passes over the same data, and serves none "
+    "of them: it stands behind `repeat`",
+    Reason.PREFETCH: "a prefetch holds {instead} elements ahead, {name}; a few would do",
     Reason.BROADCAST: "a tensor of {name} is made by broadcasting, only to be reduced to {instead}",
 }
 _ADVICE = {
@@ -57,6 +64,9 @@ _ADVICE = {
     "is held.",
     Reason.CONSTANT: "Pass the arrays as arguments, look rows up outside of the function, or keep "
     "them in a `tf.Variable(..., trainable=False)`.",
+    Reason.REPEATED: "Put `repeat`, and a shuffle if there is one, behind `cache`: it then holds one "
+    "pass, and the later ones are read from it.",
+    Reason.PREFETCH: "Let TensorFlow choose: `prefetch(tf.data.AUTOTUNE)` holds a few elements.",
     Reason.BROADCAST: "Reduce it without the large tensor: squared distances are "
     "`|a|² + |b|² - 2·a·b`, which is a `tf.matmul`. Otherwise go over the rows in chunks: then one "
     "chunk is held.",
@@ -69,7 +79,8 @@ class MemoryPeak(Cause):
     Memory does not grow with the steps, but at its peak the process holds far more than needed:
     labels as a one-hot matrix, float64 data for a float32 model, copies that are no longer read,
     one huge batch in `predict`, a dataset whose only element is all of the data, arrays baked
-    into a graph, all pairs of two sets of rows as one tensor that is then summed up.
+    into a graph, all pairs of two sets of rows as one tensor that is then summed up, a tf.data
+    `cache` behind a `repeat`, which keeps every pass and serves none, a `prefetch` of hundreds.
 
     Why it is slow
     It is not, until memory is full: then the machine swaps or the process is killed. The peak
@@ -78,11 +89,13 @@ class MemoryPeak(Cause):
     The fix
     Keep integer labels and use the sparse loss, create arrays as float32, drop what is no longer
     read, give `predict` and `evaluate` a batch size, slice and batch a dataset before mapping,
-    pass arrays as arguments, compute pairwise distances by a matmul or chunk by chunk.
+    pass arrays as arguments, compute pairwise distances by a matmul or chunk by chunk, repeat a
+    dataset after caching it.
 
     When we are wrong
     What each change would free is an estimate, from the sizes seen and from what no other part of
-    the peak explains. Data that the program needs is never reported, however large it is.
+    the peak explains. Data that the program needs is never reported, however large it is: a cache
+    that holds one pass is meant to be read in the next.
     """
 
     title = "the peak of memory is larger than needed"
@@ -150,9 +163,24 @@ class MemoryPeak(Cause):
             note = "Numbers then keep 7 digits instead of 16."
             title = "make it float32 where float64 begins"
             return Fix(title, Safety.REVIEW, {where.file: narrow(script).text}, note)
+        if cut.reason is Reason.REPEATED:
+            return _repeat_cached(script, where, cut)
+        if cut.reason is Reason.PREFETCH:
+            return work_ahead_tuned(script, where.line)
         if cut.reason is Reason.ONE_HOT:
             return _sparse(script, where, cut.name)
         return None
+
+
+def _repeat_cached(script: Script, where: Location, cut: Cut) -> Fix | Refusal | None:
+    cache = cut.cache
+    if cache is None or cache.repeat is None:
+        return None
+    if cache.obstacle:
+        return Refusal(cache.obstacle, where)
+    if cache.repeat.file != where.file:
+        return Refusal(f"the repetition is built in another file, {cache.repeat.file}", where)
+    return repeat_behind_cache(script, cache.repeat.line, where.line)
 
 
 def _sparse(script: Script, where: Location, name: str) -> Fix | Refusal:
@@ -245,6 +273,48 @@ def _broadcast(says: str, size: float, copies: int, peak: float = 2.5e9) -> Sket
     return Sketch(says, facts=facts, ticks={"rss": [5e8, peak]}, source=_SOURCE)
 
 
+_CACHED = """\
+ds = tf.data.Dataset.from_tensor_slices(paths)
+ds = ds.repeat(4)
+ds = ds.map(load)
+ds = ds.cache()
+ds = ds.batch(10)
+"""
+
+
+def _prefetched(says: str, elements: float, size: float) -> Sketch:
+    """A prefetch that was asked for 500 batches and holds some."""
+    asked = BuiltStage(kind="Prefetch", buffer_size=500)
+    ahead = Made("Prefetch", line=5, bytes=size / elements, buffered=elements, asked=asked)
+    source = Made("TensorSlice", 1e-5, line=1, asked=BuiltStage(kind="TensorSlice", length=100))
+    facts = [*pipeline_facts(source, ahead, wait=1e-5), _high(50, 2e9)]
+    return Sketch(says, facts=facts, ticks={"rss": [5e8, 1.9e9, 1.9e9]}, source=_AHEAD)
+
+
+_AHEAD = "ds = load()\n\n\n\nds = ds.prefetch(500)\n"
+
+
+def _cached(says: str, repeat: int, passes: float, buffered: float = 9e8) -> Sketch:
+    """A cache behind a repetition of 100 elements; `repeat` 1: it stands behind the cache."""
+    stages = [
+        ("TensorSlice", BuiltStage(kind="TensorSlice", length=100)),
+        ("Repeat", BuiltStage(kind="Repeat", count=repeat, length=100 * repeat)),
+        ("Map", BuiltStage(kind="Map", length=100 * repeat, function=Place("train.py", 3, "load"))),
+        ("Cache", BuiltStage(kind="Cache", length=100 * repeat)),
+        ("Batch", BuiltStage(kind="Batch", batch_size=10, length=10 * repeat)),
+    ]
+    made = []
+    for line, (kind, asked) in enumerate(stages, start=1):
+        held = 100 * passes if kind == "Cache" else 0
+        size = buffered / held if held else 1000
+        name = "MemoryCacheImpl" if kind == "Cache" else kind
+        made.append(
+            Made(kind, 1e-5, name, elements=10, bytes=size, buffered=held, line=line, asked=asked)
+        )
+    facts = [*pipeline_facts(*made, wait=1e-5), _high(50, 2e9)]
+    return Sketch(says, facts=facts, ticks={"rss": [5e8, 1.9e9, 1.9e9]}, source=_CACHED)
+
+
 MemoryPeak.FIRES = (
     _sketch("one-hot labels", _held("y", 6e8, one_hot=True, fed="fit")),
     _sketch("float64 data for a float32 model", _held("x", 8e8, dtype="float64", fed="fit")),
@@ -258,6 +328,8 @@ MemoryPeak.FIRES = (
     _predicted(None, "predict_on_batch"),
     _constant(3e8),
     _broadcast("all pairs of rows as one tensor", 9.8e8, copies=2),
+    _cached("a cache behind a repetition holds four passes", 4, passes=4),
+    _prefetched("500 large batches ahead", 500, 9e8),
 )
 MemoryPeak.QUIET = (
     _sketch("large data that is needed", _held("x", 1.4e9, fed="fit")),
@@ -271,4 +343,9 @@ MemoryPeak.QUIET = (
     _constant(2e6),
     _broadcast("a broadcast that XLA never makes", 9.8e8, copies=2, peak=1.2e9),
     _broadcast("a broadcast, and temporaries that are far larger", 7e8, copies=1),
+    _cached("a cache of one pass", 1, passes=1),
+    _cached("a cache behind a repetition, in the first pass", 4, passes=1),
+    _cached("a small cache behind a repetition", 4, passes=4, buffered=1e8),
+    _prefetched("a few huge batches ahead", 10, 9e8),
+    _prefetched("500 small batches ahead", 500, 5e7),
 )

@@ -8,8 +8,10 @@ from collections.abc import Iterable
 from unslow.analyse import wording as say
 from unslow.analyse.host.hot_lines import is_python
 from unslow.analyse.input import python_calls, remedies
+from unslow.analyse.input.cache_plans import CachePlan, python_elements
 from unslow.analyse.input.python_calls import Stack, by_workers, hottest, lines_inside
 from unslow.analyse.input.remedies import PythonWork, Remedy, best_remedy, certainty
+from unslow.analyse.input.repeated_work import cache_advice
 from unslow.analyse.input.waits import Wait, waits
 from unslow.analyse.loop_phases import is_between_calls
 from unslow.analyse.places import Line, line_of
@@ -18,10 +20,12 @@ from unslow.analyse.scopes import Scope
 from unslow.analyse.sketches.pipelines import Made, pipeline_facts, stack_at
 from unslow.analyse.sketches.sketch import Sketch, at
 from unslow.cause import Cause
-from unslow.facts.data import BuiltStage, PythonFunction, PythonLine
+from unslow.facts.data import BuiltStage, PythonElements, PythonFunction, PythonLine
 from unslow.facts.functions import UnusualCall
+from unslow.facts.keras import Fit
 from unslow.facts.schema import Place
-from unslow.model import Evidence, Finding, Location, Phase, Run, Sample
+from unslow.fix.edit.script import Script
+from unslow.model import Evidence, Finding, Fix, Location, Phase, Refusal, Run, Sample
 
 _WORTH = 0.10  # of a step: a pipeline that keeps up still waits a little now and then
 _FEWEST_SAMPLES = 8  # fewer may be chance
@@ -44,6 +48,40 @@ _CALLED = PythonFunction(
     token="f", count=800, took=0.9, ran=0.85, place=Place("train.py", 3, "load")
 )
 _IN_GENERATOR = (Location("train.py", 3, "data"), Location("train.py", 10))
+_GENERATOR = Made(
+    "FlatMap",
+    0.009,
+    elements=8,
+    line=4,
+    asked=BuiltStage(
+        kind="FlatMap",
+        function=Place("tensorflow/data.py", 9, "flat_map_fn"),
+        python=True,
+        tokens=("made", "f"),
+    ),
+)
+_BATCH = Made("Batch", 1e-5, "BatchV2", line=5, asked=BuiltStage(kind="Batch", batch_size=8))
+_FROM_GENERATOR = """import tensorflow as tf
+
+def examples(): yield from map(features, rows)
+ds = tf.data.Dataset.from_generator(examples, output_signature=spec)
+ds = ds.batch(8)
+"""
+
+
+def _generated(says: str, elements: PythonElements, passes: int = 4) -> Sketch:
+    """A generator of 200 elements that the steps wait for."""
+    facts = pipeline_facts(_GENERATOR, _BATCH, wait=0.009, passes=passes)
+    phases = {Phase.INPUT: 0.9, Phase.RUN: 0.08}
+    return Sketch(
+        says,
+        phases=phases,
+        source=_FROM_GENERATOR,
+        facts=[*facts, at(90, _CALLED), at(90, elements.replace(token="f", generator=True))],
+    )
+
+
+_SAME = PythonElements(token="f", compared=600, same=True, elements=200, bytes=2e5)
 # A generator that trains (its update is line 12), driven by another loop at line 16.
 _TRAINING_GENERATOR = """import data
 
@@ -81,19 +119,23 @@ class PythonInput(Cause):
 
     Make the hot line cheaper first: one NumPy operation for a whole batch instead of a Python loop
     over elements. Better, write it as TensorFlow operations in `Dataset.map`, which run in
-    parallel without the interpreter, or do it once and store the result. What only waits (for
-    files, a server) can run many times in parallel.
+    parallel without the interpreter. What is the same in every pass is made once and kept:
+    `cache()` right behind the generator or the map, and `shuffle` behind that where the generator
+    itself gives each pass another order. What only waits (for files, a server) can run many times
+    in parallel.
 
     When we are wrong
 
-    The line comes from about fifty stack samples a second. Libraries that release the interpreter
+    That elements are the same is seen from a few kilobytes of each, of up to four passes: Python
+    that changes less than one element in ten, or begins to do so later, looks the same. The line
+    comes from about fifty stack samples a second. Libraries that release the interpreter
     while they work (large NumPy operations, image decoders) count as Python here, though threads
     would help them.
     """
 
     title = "Python code makes the data, one piece at a time"
     needs = ("watcher",)
-    reads = (*remedies.READS, *python_calls.READS, UnusualCall)
+    reads = (*remedies.READS, *python_calls.READS, UnusualCall, Fit)
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for wait in waits(run):
@@ -109,12 +151,14 @@ class PythonInput(Cause):
         process, tokens = wait.loop.process, stage.asked.tokens
         function = say.place(run, work.place) if run.sources.get(work.place.file) else None
         made_at = stage.location or wait.loop.location
+        plan = remedy.cache
         hot = hottest(run, lines_inside(run, process, tokens))
         place = say.place(run, hot or function or made_at)
         return Finding(
             cause=self.id,
             title=f"each step waits {say.time(wait.per_step)} of its {say.time(wait.step)} for "
-            f"Python: {say.code(place)} makes the data",
+            f"Python: {say.code(place)} makes the {'same ' if plan else ''}data"
+            f"{' in every pass' if plan else ''}",
             location=place,
             seconds=remedy.saved(wait),
             certainty=certainty(wait),
@@ -125,9 +169,35 @@ class PythonInput(Cause):
                 Evidence("of it on a processor", work.ran, "s"),
                 Evidence("calls per batch", round(work.calls, 1)),
                 Evidence("the stage", f"{stage.name} at {made_at}"),
+                *_cache_evidence(plan),
             ),
-            advice=_BY_WORKERS if by_workers(run, process, tokens) else _advice(work),
+            advice=self._advice(run, wait, remedy),
+            detail=plan,
         )
+
+    def _advice(self, run: Run, wait: Wait, remedy: Remedy) -> str:
+        stage, plan = remedy.stage, remedy.cache
+        assert stage is not None and remedy.python is not None
+        if plan is not None and _is_of_keras(run, wait, plan.behind.location):
+            return (
+                "What it makes is the same in every epoch: keep it, by index, the first time "
+                f"`__getitem__` is asked for it; {say.size(plan.bytes)} fit into memory."
+            )
+        if plan is not None and plan.behind.location is not None:
+            return cache_advice(plan, say.code(plan.behind.location))
+        if by_workers(run, wait.loop.process, stage.asked.tokens):
+            return _BY_WORKERS
+        made = python_elements(run, wait.loop.process, stage)
+        return _advice(remedy.python, is_new=made is not None and not made.same)
+
+    def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
+        from unslow.fix.moves.dataset_cache import cache_fix
+
+        plan = finding.detail  # of a cache; None where it would not help
+        where = plan.behind.location if isinstance(plan, CachePlan) else None
+        if not isinstance(plan, CachePlan) or where is None:
+            return None
+        return cache_fix(script.of(where.file), where, plan.behind.kind, plan)
 
     def _in_loop(self, run: Run, process: int) -> Iterable[Finding]:
         """A generator or iterator of the script's own that the training loop drives."""
@@ -177,6 +247,9 @@ class PythonInput(Cause):
                 at(90, PythonLine(token="f", count=40, stack=stack_at(7, "load"))),
             ],
         ),
+        _generated("a generator that makes the same in every pass", _SAME),
+        _generated("the same in another order", _SAME.replace(reordered=True)),
+        _generated("a generator with random augmentation", _SAME.replace(same=False)),
         Sketch(
             "a generator that makes batches, inside of one that trains",
             phases={Phase.RUN: 0.5},
@@ -298,7 +371,20 @@ _BY_WORKERS = (
 )
 
 
-def _advice(work: PythonWork) -> str:
+def _cache_evidence(plan: CachePlan | None) -> Iterable[Evidence]:
+    if plan is not None:
+        yield Evidence("made again, and the same", plan.compared)
+        yield Evidence("size of a cache", plan.bytes, "B")
+        yield Evidence("memory available for it", plan.spare, "B")
+
+
+def _is_of_keras(run: Run, wait: Wait, where: Location | None) -> bool:
+    """Whether a stage was built by `fit`, for a PyDataset: the program has no line for it."""
+    calls = [call.stack[0] for call in run.facts(Fit, wait.loop.process) if call.stack]
+    return where is not None and any(say.place(run, place) == where for place in calls)
+
+
+def _advice(work: PythonWork, is_new: bool) -> str:
     each = work.took / max(work.calls, 1e-9)
     if work.slept > 0.5 * work.took:
         return (
@@ -310,6 +396,11 @@ def _advice(work: PythonWork) -> str:
         return (
             f"It is called {work.calls:.0f} times per batch, {say.time(each)} each: make a whole "
             "batch per call (yield batches, map after `batch`), which enters Python once."
+        )
+    if is_new:
+        return (
+            "Write it as TensorFlow operations in `Dataset.map`, or with NumPy on whole batches. It "
+            "makes other elements in every pass: keep only what comes before anything random."
         )
     return (
         "Write it as TensorFlow operations in `Dataset.map`, or with NumPy on whole batches; if it "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from unslow.analyse.input import remedies
@@ -48,6 +49,37 @@ def _decode(length: int = 200, random: bool = False) -> Made:
     )
 
 
+def _behind_repeat(count: int, random: bool = False) -> Sketch:
+    """A cache of 800 elements that are 200 repeated; `count` 1: they are 800 by themselves."""
+    one = BuiltStage(kind="TensorSlice", length=800 // count)
+    repeated = BuiltStage(kind="Repeat", count=count, length=800)
+    batch = BuiltStage(kind="Batch", batch_size=8)
+    decode = _decode(length=800, random=random)
+    facts = pipeline_facts(
+        Made("TensorSlice", 1e-5, line=4, elements=8, asked=one),
+        Made("Repeat", 1e-5, "FiniteRepeat", line=5, elements=8, asked=repeated),
+        replace(decode, runs_as="ParallelMapV2", line=6, elements=8),
+        Made("Cache", 1e-5, "MemoryCache", line=7, elements=8, asked=one.replace(length=800)),
+        Made("Batch", 1e-5, "BatchV2", line=8, asked=batch),
+        wait=0.0085,
+    )
+    says = f"a cache behind {count} repetitions"
+    phases = {Phase.INPUT: 0.85, Phase.RUN: 0.1}
+    return Sketch(says, phases=phases, facts=facts, source=_REPEATED)
+
+
+_REPEATED = """\
+import tensorflow as tf
+def decode(path):
+    return tf.io.decode_png(tf.io.read_file(path))
+data = tf.data.Dataset.from_tensor_slices(paths)
+data = data.repeat(4)
+data = data.map(decode)
+data = data.cache()
+data = data.batch(8)
+"""
+
+
 class Rereading(Cause):
     """
     What happens
@@ -65,7 +97,8 @@ class Rereading(Cause):
 
     Put `cache()` after the last stage that is the same in every pass, and before everything random:
     shuffling after it still gives a new order each time. The decoded data must fit into memory;
-    where it does not, a cache in a file (`cache("folder/name")`) trades decoding for reading.
+    where it does not, a cache in a file (`cache("folder/name")`) trades decoding for reading. A
+    cache behind `repeat` never serves anything: `repeat` belongs behind it.
 
     When we are wrong
 
@@ -81,7 +114,8 @@ class Rereading(Cause):
     def detect(self, run: Run) -> Iterable[Finding]:
         for wait in waits(run):
             best = best_remedy(run, wait) if wait.share >= _WORTH else None
-            if best is not None and best.cache is not None and best.cache.files:
+            plan = best.cache if best is not None and best.kind == "cache" else None
+            if best is not None and plan is not None and plan.files:
                 yield cache_finding(self.id, run, wait, best)
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
@@ -91,9 +125,7 @@ class Rereading(Cause):
         assert where is not None and isinstance(remedy, Remedy)
         plan, stage = remedy.cache, remedy.stage
         assert plan is not None and stage is not None
-        return cache_fix(
-            script, where, stage.kind, fits=plan.fits, rebuilt=plan.built > 1, moved=plan.moved
-        )
+        return cache_fix(script, where, stage.kind, plan)
 
     FIRES = (
         Sketch(
@@ -101,8 +133,11 @@ class Rereading(Cause):
             phases={Phase.INPUT: 0.85, Phase.RUN: 0.1},
             facts=pipeline_facts(_FILES, _decode(), wait=0.0085, passes=4),
         ),
+        _behind_repeat(4),
     )
     QUIET = (
+        _behind_repeat(1),
+        _behind_repeat(4, random=True),
         Sketch(
             "the same, hidden behind a longer step",
             phases={Phase.INPUT: 0.01, Phase.RUN: 0.9},

@@ -117,3 +117,15 @@ class PythonLine(Fact, probe="python_functions"):
     stack: Stack
     count: float = 0.0  # samples; milliseconds where it was traced
     way: str = "sampled"  # "workers": samples of other threads; "traced": calls too short to sample
+
+
+class PythonElements(Fact, probe="python_functions"):
+    """Whether such a function makes the same again, by samples of the bytes that it made."""
+
+    token: str
+    compared: int = 0  # elements that were made a second time: of later passes, of equal inputs
+    same: bool = False
+    generator: bool = False
+    reordered: bool = False  # a generator's later passes had another order
+    elements: int = 0  # in a pass of a generator
+    bytes: float = 0.0  # of these

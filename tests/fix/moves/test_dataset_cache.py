@@ -6,7 +6,8 @@ import pytest
 
 from unslow.facts.schema import Place
 from unslow.fix.edit.script import CannotEdit, Script
-from unslow.fix.moves.dataset_cache import cache_behind, shared_by_turns
+from unslow.fix.moves.dataset_cache import cache_behind, repeat_behind_cache, shared_by_turns
+from unslow.model import Safety
 
 
 @pytest.mark.parametrize(
@@ -84,3 +85,57 @@ def test_what_is_built_before_the_turns_is_shared_by_them() -> None:
 )
 def test_nothing_else_is_shared(old: str, new: str, stacks: tuple[tuple[Place, ...], ...]) -> None:
     assert shared_by_turns(Script("a.py", _TURNS.replace(old, new)), 4, stacks) is None
+
+
+@pytest.mark.parametrize(
+    ("source", "repeat", "cache", "fixed"),
+    [
+        (
+            "ds = f.repeat(E).map(load).cache().batch(8)\n",
+            1,
+            1,
+            "ds = f.map(load).cache().repeat(E).batch(8)\n",
+        ),
+        (
+            "ds = (f\n      .repeat(E)\n      .map(load)\n      .cache()\n      .batch(8))\n",
+            2,
+            4,
+            "ds = (f\n      .map(load)\n      .cache()\n      .repeat(E)\n      .batch(8))\n",
+        ),
+        (
+            "ds = f.repeat(3)\nds = ds.map(load)\nds = ds.cache()\n",
+            1,
+            3,
+            "ds = f\nds = ds.map(load)\nds = ds.cache().repeat(3)\n",
+        ),
+        (
+            "ds = f.map(g)\nds = ds.repeat(3)\ntrain = ds.map(load).cache().batch(8)\n",
+            2,
+            3,
+            "ds = f.map(g)\ntrain = ds.map(load).cache().repeat(3).batch(8)\n",
+        ),
+    ],
+    ids=["chain", "lines", "statements", "a statement of its own"],
+)
+def test_a_repetition_moves_behind_the_cache(
+    source: str, repeat: int, cache: int, fixed: str
+) -> None:
+    fix = repeat_behind_cache(Script("a.py", source), repeat, cache)
+    assert fix.files == {"a.py": fixed} and fix.safety is Safety.EXACT
+
+
+@pytest.mark.parametrize(
+    ("source", "repeat", "cache", "reason"),
+    [
+        ("ds = f.repeat(3)\nshow(ds)\nds = ds.cache()\n", 1, 3, "one after the other"),
+        ("ds = f.repeat(3)\nks = ds.cache()\nshow(ds)\n", 1, 2, "one after the other"),
+        ("def a():\n    return f.repeat(3)\nds = a().cache()\n", 2, 3, "one after the other"),
+        ("ds = f.repeat(3)\nds = ds.cache().repeat(2)\n", 1, 2, "once more"),
+        ("ds = f.repeat(3).cache('x')\n", 1, 1, "in a file"),
+        ("ds = f.repeat(3).repeat(2).cache()\n", 1, 1, "once"),
+        ("ds = f.repeat(3).cache().repeat(2)\n", 1, 1, "once"),
+    ],
+)
+def test_a_repetition_stays(source: str, repeat: int, cache: int, reason: str) -> None:
+    with pytest.raises(CannotEdit, match=reason):
+        repeat_behind_cache(Script("a.py", source), repeat, cache)

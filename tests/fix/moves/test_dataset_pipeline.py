@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from unslow.fix.edit.script import CannotEdit, Script
-from unslow.fix.moves.dataset_pipeline import shuffle_first, whole_batches
+from unslow.fix.moves.dataset_pipeline import shuffle_first, whole_batches, work_ahead_tuned
 
 _PARSE = (
     "import tensorflow as tf\nSPEC = {{n: tf.io.FixedLenFeature({shape}, tf.int64) for n in names}}\n"
@@ -46,3 +46,10 @@ def test_a_shuffle_goes_in_front_of_the_map(line: int) -> None:
 def test_a_shuffle_without_a_map_in_front_is_left_alone() -> None:
     with pytest.raises(CannotEdit):
         shuffle_first(Script("a.py", "ds = ds.batch(3)\nds = ds.shuffle(99)\n"), 2)
+
+
+@pytest.mark.parametrize("given", ["500", "buffer_size=500"])
+def test_a_prefetch_is_left_to_tensorflow(given: str) -> None:
+    script = Script("a.py", f"import tensorflow as tf\nds = ds.batch(8).prefetch({given})\n")
+    text = work_ahead_tuned(script, 2).files["a.py"]
+    assert ".prefetch(500" not in text and "tf.data.AUTOTUNE)" in text

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from unslow.analyse.grouping import grouped
 from unslow.analyse.input import graph_pipeline
+from unslow.analyse.input.cached_repeats import cached_repeat
 from unslow.analyse.input.model_readings import (
     Readings,
     Work,
@@ -208,7 +209,9 @@ class _Cache:
     """Which of a pipeline's readings were made when its caches, if it has any, were full."""
 
     def __init__(self, built: Sequence[BuiltStage], iterators: Sequence[Readings]) -> None:
-        self.present = any(one.kind == "Cache" and one.length != ENDLESS for one in built)
+        caches = [one for one in built if one.kind == "Cache" and one.length != ENDLESS]
+        is_read = len(iterators) > 1 or cached_repeat(built) is None
+        self.present = bool(caches) and is_read
         self.full = iterators  # iterators that read from a full cache
         self.since: PipelineReading | None = None  # the same for a single iterator that repeats
         if not self.present or iterators[0].profiled:

@@ -9,8 +9,8 @@ from itertools import takewhile
 
 import numpy as np
 
-from unslow.analyse.input import waits
-from unslow.analyse.input.overlay import READERS
+from unslow.analyse.input import cache_plans, waits
+from unslow.analyse.input.cache_plans import CachePlan, cache_plan, computes
 from unslow.analyse.input.pipeline import Pipeline, Stage, slowest, without
 from unslow.analyse.input.waits import (
     Machine,
@@ -23,7 +23,7 @@ from unslow.facts.data import PythonFunction
 from unslow.facts.schema import Place
 from unslow.model import Certainty, Run
 
-READS = (*waits.READS, PythonFunction)
+READS = (*waits.READS, *cache_plans.READS, PythonFunction)
 
 # For a stage that sleeps: more than there are cores, few enough for any disk or server (judgement).
 SLEEPING_THREADS = 16
@@ -34,14 +34,6 @@ _LEAST_UNEXPLAINED = 0.25  # of a step: a smaller wait that no stage explains ma
 _LONGEST_READY_FETCH = 1e-3  # seconds per step: so long does no fetch of a ready batch take
 _CHEAP_ELEMENT = 400e-6  # seconds per element below which calling a function is a real part of it
 _SMALLEST_BATCH = 8  # elements: calls of a function on fewer do not add up
-_FEWEST_PASSES = 1.5  # over the data, for a cache to pay
-# Stages that give the same elements in every pass if their functions do.
-_REPEATABLE = {
-    *("TensorSlice", "Tensor", "Range", "Map", "Filter", "FlatMap", "Interleave", "Batch"),
-    *("PaddedBatch", "Unbatch", "Zip", "Concatenate", "Take", "Skip", "Shard", "Prefetch"),
-    *("Window", "Enumerate"),
-    *READERS,
-}
 
 
 @dataclass(frozen=True)
@@ -53,23 +45,6 @@ class PythonWork:
     took: float
     ran: float  # on a processor, which holds the interpreter's lock
     slept: float  # neither on a processor nor waiting for one
-
-
-@dataclass(frozen=True)
-class CachePlan:
-    """A cache behind a stage, and whether it is possible."""
-
-    bytes: float
-    spare: float  # bytes that it may take
-    passes: float
-    length: float  # elements in a pass
-    moved: bool  # the stage must be moved in front of a shuffle
-    files: bool  # it would hold what is read from files
-    built: int  # times that the pipeline is built: a cache is lost with it
-
-    @property
-    def fits(self) -> bool:
-        return self.bytes <= self.spare
 
 
 @dataclass(frozen=True)
@@ -116,18 +91,26 @@ def remedies(run: Run, wait: Wait) -> list[Remedy]:
     machine = Machine.during(run, wait.loop)
     machine = replace(machine, cores=machine.cores or pipeline.cores)
     case = _Case(run, wait, pipeline, machine)
+    cached = list(_cache(case, cache_plan(run, wait, pipeline)))
+    # A cache saves what is left of a Python stage from the second pass on, without rewriting it.
+    without_cache = [] if any(one.python for one in cached) else _python(case)
     found = [
-        *_python(case),
+        *without_cache,
         *_parallel(case),
         *_vectorise(case),
-        *_cache(case),
+        *cached,
         *_prefetch(case),
     ]
-    found.sort(key=lambda remedy: -remedy.saved(wait))
+    found.sort(key=lambda remedy: -_worth(remedy, wait))
     limiting = limiting_stage(pipeline)
     if limiting is not None and not limiting.seen and wait.share < _LEAST_UNEXPLAINED:
         return found  # it did its work before the first reading: that it limits is a guess
     return [*found, Remedy("none", limiting, wait.rest)]
+
+
+def _worth(remedy: Remedy, wait: Wait) -> float:
+    """Seconds by which remedies are compared: Python is to blame for the first pass, too."""
+    return remedy.saved(wait) / (remedy.share if remedy.python is not None else 1.0)
 
 
 def _is_explained(wait: Wait, pipeline: Pipeline) -> bool:
@@ -168,7 +151,7 @@ def limiting_stage(pipeline: Pipeline) -> Stage | None:
     # A shuffle waits for what fills it, and counts that as its own work.
     below = pipeline.stages[pipeline.stages.index(found) + 1 :]
     filling = takewhile(lambda stage: stage.kind != "Cache", below)
-    return max(filter(_computes, filling), key=lambda stage: stage.busy, default=found)
+    return max(filter(computes, filling), key=lambda stage: stage.busy, default=found)
 
 
 def python_work(run: Run, wait: Wait, pipeline: Pipeline, stage: Stage) -> PythonWork | None:
@@ -243,85 +226,23 @@ def _prefetch(case: _Case) -> Iterable[Remedy]:
         yield Remedy("prefetch", top, case.step_with((ahead, *case.stages)))
 
 
-# A cache: where it may stand, and whether it fits
-
-
-def _cache(case: _Case) -> Iterable[Remedy]:
+def _cache(case: _Case, plan: CachePlan | None) -> Iterable[Remedy]:
     """Keep what is the same in every pass: all up to the first repetition or randomness."""
-    pipeline, wait = case.pipeline, case.wait
-    kept, moved = _same_each_pass(case.stages)
-    if not kept or pipeline.has("Cache") or pipeline.has("Snapshot"):
+    if plan is None:
         return
-    last = kept[-1]
-    passes = _passes(wait, pipeline, last)
-    if passes < _FEWEST_PASSES or not last.seen or _is_never_full(pipeline, last):
-        return
-    length = last.asked.length if last.asked.length > 0 else pipeline.length * last.items
     # Shuffles are filled from memory then, which takes no time.
-    gone = (*kept, *(stage for stage in case.stages if stage.kind == "Shuffle"))
-    work = sum(stage.busy for stage in gone) * pipeline.per_step
-    after = step_with(wait, without(case.stages, *gone), case.machine.without(work))
-    plan = CachePlan(
-        bytes=length * last.item_bytes,
-        spare=pipeline.spare_bytes,
-        passes=passes,
-        length=length,
-        moved=moved,
-        files=any(stage.asked.files or stage.kind in READERS for stage in kept),
-        built=pipeline.sources,
-    )
-    yield Remedy("cache", last, after, share=1 - 1 / passes, cache=plan)
-
-
-def _passes(wait: Wait, pipeline: Pipeline, last: Stage) -> float:
-    """Passes over the data in a loop; 0 where they are unknown."""
-    batches = wait.loop.steps * pipeline.per_step
-    if pipeline.iterators > 1:  # one for each pass
-        return batches / pipeline.length
-    return ratio(batches * last.items, last.asked.length)
-
-
-def _is_never_full(pipeline: Pipeline, last: Stage) -> bool:
-    """Whether passes end before the data does: a cache that is never filled is never used."""
-    if pipeline.iterators <= 1:
-        return False
-    if last.asked.length <= 0:
-        return pipeline.has("Take")
-    return pipeline.length * pipeline.batch_size < 0.9 * last.asked.length
-
-
-def _same_each_pass(stages: Sequence[Stage]) -> tuple[list[Stage], bool]:
-    """The stages from the source up to the last one that computes the same in every pass.
-
-    A shuffle only changes the order: what a map computes above it can be computed below it as well.
-    The second value says whether a map must be moved so.
-    """
-    kept: list[Stage] = []
-    shuffled = False
-    for stage in reversed(_asked_for(stages)):
-        if stage.kind == "Shuffle" and stage.name != "ShuffleAndRepeat":
-            shuffled = True
-            continue
-        is_movable = stage.kind == "Map" or not shuffled
-        if not is_movable or not _is_repeatable(stage):
-            break
-        kept.append(stage)
-        if shuffled and stage.name == "MapAndBatch":
-            break
-    while kept and not _computes(kept[-1]):
-        kept.pop()
-    above = stages[: stages.index(kept[-1])] if kept else ()
-    is_moved = shuffled and all(stage.kind != "Shuffle" for stage in above)
-    return kept, is_moved
+    gone = (*plan.kept, *(stage for stage in case.stages if stage.kind == "Shuffle"))
+    work = sum(stage.busy for stage in gone) * case.pipeline.per_step
+    machine = case.machine.without(work)
+    after = step_with(case.wait, without(case.stages, *gone), machine)
+    cached = Remedy("cache", plan.behind, after, share=1 - 1 / plan.passes, cache=plan)
+    if plan.fits:
+        # Python that makes the same again is named as such: its line is the one that takes time.
+        for one in _python(case):
+            if one.kind == "python" and one.stage in plan.kept:
+                cached = replace(cached, kind="python", stage=one.stage, python=one.python)
+    yield cached
 
 
 def _asked_for(stages: Iterable[Stage]) -> list[Stage]:
     return [stage for stage in stages if not stage.injected]
-
-
-def _computes(stage: Stage) -> bool:
-    return stage.asked.function is not None or stage.kind in READERS
-
-
-def _is_repeatable(stage: Stage) -> bool:
-    return stage.kind in _REPEATABLE and not (stage.asked.random or stage.asked.python)

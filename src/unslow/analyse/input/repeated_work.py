@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from unslow.analyse import wording as say
+from unslow.analyse.input.cache_plans import CachePlan
 from unslow.analyse.input.remedies import Remedy, certainty
 from unslow.analyse.input.waits import Wait
 from unslow.model import Evidence, Finding, Run
@@ -13,16 +14,6 @@ def cache_finding(cause: str, run: Run, wait: Wait, remedy: Remedy) -> Finding:
     assert plan is not None and stage is not None
     place = say.place(run, stage.location or wait.loop.location)
     verb = "decodes the same files" if plan.files else "does the same work"
-    needed, spare = say.size(plan.bytes), say.size(plan.spare)
-    if plan.fits:
-        advice = f"Put `.cache()` behind it: {needed} fit into memory."
-    else:
-        advice = (
-            f"{needed} do not fit into the {spare} of available memory: put "
-            "`.cache('a file on a fast disk')` behind it, or store the prepared data once."
-        )
-    if plan.moved:
-        advice += " Shuffle after the cache, not before it."
     return Finding(
         cause=cause,
         title=f"each pass {verb} again at {say.code(place)}: a step waits "
@@ -39,6 +30,24 @@ def cache_finding(cause: str, run: Run, wait: Wait, remedy: Remedy) -> Finding:
             Evidence("memory available for it", plan.spare, "B"),
             Evidence("a step from the second pass on", remedy.after, "s"),
         ),
-        advice=advice,
+        advice=cache_advice(plan),
         detail=remedy,
     )
+
+
+def cache_advice(plan: CachePlan, behind: str = "it") -> str:
+    needed, spare = say.size(plan.bytes), say.size(plan.spare)
+    if plan.unrepeated is not None:
+        return f"The cache behind `repeat` serves nothing: put `repeat` behind `cache` ({needed})."
+    if plan.fits:
+        advice = f"Put `.cache()` behind {behind}: {needed} fit into memory."
+    else:
+        advice = (
+            f"{needed} do not fit into the {spare} of available memory: put "
+            f"`.cache('a file on a fast disk')` behind {behind}, or store the prepared data once."
+        )
+    if plan.moved:
+        advice += " Shuffle after the cache, not before it."
+    if plan.reshuffled:
+        advice += f" `.shuffle({plan.reshuffled})` behind that gives each pass an order of its own."
+    return advice

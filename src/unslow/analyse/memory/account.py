@@ -241,8 +241,13 @@ def _buffers(run: Run, process: Process) -> Iterator[MemoryPart]:
     readings = run.facts(PipelineReading, process.index)
     nodes = itertools.chain.from_iterable(reading.nodes for reading in readings)
     by_stage = largest_of_each(nodes, lambda node: node.name, lambda node: node.buffered_bytes)
+    stages = itertools.chain.from_iterable(
+        dataset.stages for dataset in run.facts(Dataset, process.index)
+    )
+    cache = next((stage.stack for stage in stages if stage.kind == "Cache"), ())
     for name, node in by_stage.items():
-        yield MemoryPart(Part.BUFFER, name, node.buffered_bytes)
+        where = shown(run, cache) if name.endswith("CacheImpl") else None
+        yield MemoryPart(Part.BUFFER, name, node.buffered_bytes, where)
 
 
 def _constants(run: Run, process: Process) -> Iterator[MemoryPart]:

@@ -23,6 +23,11 @@ from unslow.analyse.memory.account import (
     source_stages,
 )
 from unslow.analyse.memory.bindings import Names, names_of
+from unslow.analyse.memory.pipeline_buffers import (
+    RepeatedCache,
+    long_prefetches,
+    repeated_caches,
+)
 from unslow.analyse.places import function_of
 from unslow.facts.data import BuiltStage, Dataset
 from unslow.facts.keras import Fit, Prediction
@@ -54,6 +59,8 @@ class Reason(enum.Enum):
     ONE_ELEMENT = "a dataset with a single element"
     CONSTANT = "arrays baked into a graph"
     BROADCAST = "a broadcast that is reduced at once"
+    REPEATED = "a cache behind a repetition"
+    PREFETCH = "a prefetch of far more than a step needs"
 
 
 @dataclass(frozen=True)
@@ -67,6 +74,7 @@ class Cut:
     instead: str = ""  # what the reason needs to say more: the batch of fit, the name of a copy
     after: int = 0  # of a copy: the line after which nothing reads it
     dropped: float = math.inf  # of a copy: bytes of the peak that go if it is dropped there
+    cache: RepeatedCache | None = None
 
 
 def cuts_of(run: Run, account: MemoryAccount) -> list[Cut]:
@@ -77,7 +85,7 @@ def cuts_of(run: Run, account: MemoryAccount) -> list[Cut]:
     wide = [cut for cut in _wide(run, account) if cut.name not in gone]
     found = [*labels, *copies, *wide, *_batches(run, account)]
     found += [*_single_elements(run, account), *_constants(account)]
-    found += _broadcasts(run, account)
+    found += [*_broadcasts(run, account), *_repeated(run, account), *_prefetched(run, account)]
     return sorted(found, key=lambda cut: -cut.frees)
 
 
@@ -224,3 +232,20 @@ def _broadcasts(run: Run, account: MemoryAccount) -> Iterator[Cut]:
             sides = " × ".join(f"{side:,}" for side in found.shape)
             left = say.size(found.result)
             yield Cut(Reason.BROADCAST, frees, say.place(run, place), sides, left)
+
+
+def _repeated(run: Run, account: MemoryAccount) -> Iterator[Cut]:
+    """Caches that hold several passes; by line, since a pipeline may be described repeatedly."""
+    found = repeated_caches(run, account.process)
+    by_line = largest_of_each(found, lambda one: one.location, lambda one: one.frees)
+    for where, cache in by_line.items():
+        passes = f"{cache.passes:.0f}"
+        yield Cut(Reason.REPEATED, cache.frees, where, say.size(cache.bytes), passes, cache=cache)
+
+
+def _prefetched(run: Run, account: MemoryAccount) -> Iterator[Cut]:
+    found = long_prefetches(run, account.process)
+    by_line = largest_of_each(found, lambda one: one.location, lambda one: one.frees)
+    for where, buffer in by_line.items():
+        held = f"{buffer.elements:,.0f}"
+        yield Cut(Reason.PREFETCH, buffer.frees, where, say.size(buffer.bytes), held)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Protocol
 
 from unslow.facts.schema import Place, Stack
 from unslow.fix.edit.blocks import removal, statement
@@ -12,10 +14,13 @@ from unslow.fix.edit.script import Script
 from unslow.fix.moves.method_chain import (
     Link,
     add_link,
+    bound_name,
     chain_at,
     chain_root,
+    move_link,
     swap_links,
     swap_statements,
+    without_link,
 )
 from unslow.fix.moves.shapes import statement_above
 from unslow.model import Fix, Location, Refusal, Safety
@@ -23,31 +28,79 @@ from unslow.syntax.nodes import StatementLoop, dotted, method_of, own_nodes
 from unslow.syntax.uses import jumps, uses
 
 LARGE_CACHE = 1e9  # bytes; a judgement: a machine that trains has as much to spare
+_GENERATOR = "from_generator"
 _METHODS = {"Map": "map", "Interleave": "interleave", "FlatMap": "flat_map", "Filter": "filter"}
 
 
-def cache_fix(
-    script: Script,
-    where: Location,
-    kind: str,
-    *,
-    fits: bool,
-    rebuilt: bool = False,
-    moved: bool = False,
-) -> Fix | Refusal | None:
-    """A cache behind a stage, which is `moved` in front of a shuffle first."""
-    if not fits:
-        reason = "the data does not fit into memory, and where a file for it may be is yours to say"
-        return Refusal(reason, where)
-    if rebuilt:
+class Plan(Protocol):
+    """What a run says about a cache behind a stage."""
+
+    @property
+    def fits(self) -> bool: ...
+    @property
+    def built(self) -> int: ...  # times that the pipeline is built
+    @property
+    def moved(self) -> bool: ...  # the stage must be moved in front of a shuffle first
+    @property
+    def compared(self) -> int: ...  # elements that Python was seen to make again; 0 without Python
+    @property
+    def reordered(self) -> bool: ...  # Python gives them in another order in every pass
+    @property
+    def unrepeated(self) -> tuple[int, int] | None: ...  # lines of a repetition, and of a cache
+    @property
+    def reshuffled(self) -> int: ...  # the buffer of a shuffle that must be added; 0: none
+
+
+def cache_fix(script: Script, where: Location, kind: str, plan: Plan) -> Fix | Refusal | None:
+    """A cache behind a stage."""
+    if not plan.fits:
+        return no_room(where)
+    if plan.built > 1:
         reason = "the pipeline is built again for each pass, and a cache would go with it"
         return Refusal(reason, where)
-    method = _METHODS.get(kind)
+    if plan.unrepeated is not None:
+        return repeat_behind_cache(script, *plan.unrepeated)
+    method = _method(script, where.line, kind)
     if method is None:
         return None
-    if moved:
+    if plan.moved:
         script = _before_shuffle(script, where.line, method)
-    edited = add_link(script, where.line, "cache()", after=method)
+    fix = _cached(script, where.line, method)
+    if not plan.compared:
+        return fix
+    note = f"In this run {plan.compared:,} elements were made a second time, and all were the same."
+    if not plan.reordered:
+        return replace(fix, safety=Safety.CLOSE, note=note)
+    note += " The function no longer chooses the order of later passes: a shuffle does."
+    if plan.reshuffled:
+        script = add_link(script, where.line, f"shuffle({plan.reshuffled})", after=method)
+        fix = _cached(script, where.line, method)
+    return replace(fix, safety=Safety.REVIEW, note=note)
+
+
+def cache_after(script: Script, where: Location, kind: str) -> Fix | None:
+    """A cache behind a stage that is the same in every pass by construction."""
+    method = _method(script, where.line, kind)
+    return _cached(script, where.line, method) if method is not None else None
+
+
+def no_room(where: Location) -> Refusal:
+    reason = "the data does not fit into memory, and where a file for it may be is yours to say"
+    return Refusal(reason, where)
+
+
+def _method(script: Script, line: int, kind: str) -> str | None:
+    """The method that builds a stage of a kind: a generator's is a `flat_map` of TensorFlow's."""
+    method = _METHODS.get(kind)
+    if kind != "FlatMap" or script.call_at(line, method) is not None:
+        return method
+    reason = "a library builds this stage: the program has no line that a cache could stand on"
+    script.refuse_if(script.call_at(line, _GENERATOR) is None, reason, line)
+    return _GENERATOR
+
+
+def _cached(script: Script, line: int, method: str) -> Fix:
+    edited = add_link(script, line, "cache()", after=method)
     return Fix("keep what is the same in every pass", Safety.EXACT, {script.path: edited.text})
 
 
@@ -100,6 +153,36 @@ def cache_behind(script: Script, line: int, kind: str) -> Script | None:
         return swap_links(script, line, "cache", method)
     rest = script.edit([_without_last(script, cached, above)])
     return add_link(rest, line, "cache()", after=method)
+
+
+def repeat_behind_cache(script: Script, repeat: int, cache: int) -> Fix:
+    """The repetition that stands in front of a cache moves behind it."""
+    upper, lower = statement(script, repeat), statement(script, cache)
+    links = chain_at(script, cache)
+    for link in links:
+        if link.name == "cache":
+            _require_memory(script, link.call)
+    if upper is lower:
+        edited = move_link(script, cache, "repeat", after="cache")
+    else:
+        repeated = any(link.name == "repeat" for link in links)
+        script.refuse_if(repeated, "what is cached is repeated once more", lower)
+        _require_one_pipeline(script, upper, lower)
+        edited, repetition = without_link(script, repeat, "repeat")
+        edited = add_link(edited, cache, repetition, after="cache")
+    return Fix("repeat what is cached", Safety.EXACT, {script.path: edited.text})
+
+
+def _require_one_pipeline(script: Script, upper: ast.stmt, lower: ast.stmt) -> None:
+    """Refuses unless statements build one pipeline under one name that nothing else uses."""
+    name, block = bound_name(upper), script.block(upper)[0]
+    reason = "the repetition and the cache are not built one after the other"
+    script.refuse_if(name is None or lower not in block, reason, lower)
+    assert name is not None
+    between = block[block.index(upper) + 1 : block.index(lower)]
+    builds = all(_target(each) == name for each in between)
+    follows = dotted(chain_root(lower)) == name and _is_last_use(script, lower, name)
+    script.refuse_if(not builds or not follows, reason, lower)
 
 
 def _statement_before(script: Script, line: int) -> ast.stmt | None:

@@ -181,6 +181,14 @@ def work_ahead(script: Script, line: int) -> Fix:
     return Fix("make batches while the step runs", Safety.EXACT, {script.path: edited.text})
 
 
+def work_ahead_tuned(script: Script, line: int) -> Fix:
+    """TensorFlow chooses how many elements the prefetch at a line holds."""
+    script, value = spelled(script, "tf.data.AUTOTUNE", call(script, line, "prefetch"))
+    node = call(script, line, "prefetch")
+    edited = keyword_set(script, node, "buffer_size", value, position=0)
+    return Fix("prefetch a few elements", Safety.EXACT, {script.path: edited.text})
+
+
 def fill_queue(script: Script, line: int, threads: int) -> Fix:
     """More threads for a queue of TensorFlow 1 whose batches a line takes."""
     shuffled = script.call_at(line, "shuffle_batch")

@@ -7,7 +7,7 @@ import itertools
 import re
 from dataclasses import dataclass
 
-from unslow.fix.edit.blocks import extent, statement
+from unslow.fix.edit.blocks import extent, removal, statement
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.moves.shapes import call_by, names_in, receiver
@@ -81,6 +81,40 @@ def add_link(script: Script, line: int, link: str, after: str | None = None) -> 
     else:
         cut, added = links[place].end, _line_break(script, links[place]) + new
     return script.edit([_whole(script, links, text[begin:cut] + added + text[cut : links[-1].end])])
+
+
+def move_link(script: Script, line: int, link: str, after: str) -> Script:
+    """`.repeat(n).map(f).cache()` becomes `.map(f).cache().repeat(n)`, in one chain.
+
+    A chain that has them so is left as it is.
+    """
+    links = chain_at(script, line)
+    names = [each.name for each in links]
+    once = names.count(link) == names.count(after) == 1
+    script.refuse_if(not once, f"`.{link}` and `.{after}` are not called once here", links[0].call)
+    if names.index(link) > names.index(after):
+        return script
+    moved, last = links[names.index(link)], links[names.index(after)]
+    text = script.lines.text
+    for each in (moved, last):
+        script.refuse_if(text[each.dot] != ".", "the chain is cut by parentheses", each.call)
+    begin = script.span(links[0].call)[0]
+    rest = text[begin : moved.start] + text[moved.end : last.end]
+    whole = rest + text[moved.start : moved.end] + text[last.end : links[-1].end]
+    return script.edit([_whole(script, links, whole)])
+
+
+def without_link(script: Script, line: int, link: str) -> tuple[Script, str]:
+    """A chain without one of its links, and that link; `ds = ds.link()` goes altogether."""
+    links = chain_at(script, line)
+    found = [each for each in links if each.name == link]
+    script.refuse_if(len(found) != 1, f"`.{link}` is not called once in this chain", links[0].call)
+    gone, text, node = found[0], script.lines.text, statement(script, line)
+    script.refuse_if(text[gone.dot] != ".", "the chain is cut by parentheses", gone.call)
+    if _only_link(node) == link:
+        return script.edit([removal(script, [node])]), text[gone.dot : gone.end]
+    whole = text[script.span(links[0].call)[0] : gone.start] + text[gone.end : links[-1].end]
+    return script.edit([_whole(script, links, whole)]), text[gone.dot : gone.end]
 
 
 def _line_break(script: Script, link: Link | None) -> str:

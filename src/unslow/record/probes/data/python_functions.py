@@ -15,6 +15,7 @@ from unslow.record.engine.frames import UserCode
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import clock
 from unslow.record.engine.thread_stacks import lines_of, threads
+from unslow.record.probes.data.fingerprints import Comparison, comparison
 from unslow.record.probes.functions.signatures import code_place
 
 _MOST_FUNCTIONS = 500
@@ -33,10 +34,13 @@ _WRITE_GROWTH = 1.1  # totals are written when they have grown by a tenth
 class _Function:
     """What one Python function has done so far, in nanoseconds."""
 
-    __slots__ = ("calls", "observed", "place", "queued", "ran", "traced", "wall", "written")
+    __slots__ = (
+        *("calls", "elements", "observed", "place", "queued", "ran", "traced", "wall", "written"),
+    )
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, elements: Comparison | None = None) -> None:
         self.place = place
+        self.elements = elements
         self.calls = 0
         self.wall = 0
         self.ran = 0  # on a processor
@@ -83,7 +87,7 @@ class PythonFunctions(Probe):
 
     def _call(self, original: Function) -> Function:
         known, begin, running, local = self._known, self._begin, self._running, self.recorder.local
-        watched = self._watched
+        watched, spent, name = self._watched, self.recorder.spent, self.name
 
         def __call__(self: object, token: object, device: object, args: object) -> object:
             entry = known.get(token) or begin(self, token)
@@ -96,14 +100,19 @@ class PythonFunctions(Probe):
                 if entry.calls % _QUEUE_EVERY == 0 or entry.calls >= entry.traced
                 else _PLAIN
             )
+            result = None
             began, ran = clock(), time.thread_time_ns()
             try:
-                return run(original, self, token, device, args)
+                result = run(original, self, token, device, args)
+                return result
             finally:
                 took = clock() - began
                 entry.calls += 1
                 entry.wall += took
                 entry.ran += time.thread_time_ns() - ran
+                elements = entry.elements
+                if elements is not None and not elements.done:
+                    spent(name, elements.called(args, result, entry.wall))
                 lane.busy = busy
                 running.pop(thread, None)
                 done(took)
@@ -118,7 +127,7 @@ class PythonFunctions(Probe):
         place = Place(*code_place(getattr(function, "_func", function)))
         if place.file and self.recorder.user.owns_file(place.file):
             self.recorder.keep_source(place.file)
-        return self._known.setdefault(token, _Function(place))
+        return self._known.setdefault(token, _Function(place, comparison(function)))
 
     def _watched(self, entry: _Function, token: object) -> tuple[Function, Callable[[int], None]]:
         """A call that is measured closely: its run-queue delay, or the lines of a short one."""
@@ -173,6 +182,7 @@ class PythonFunctions(Probe):
                     PythonLine(token=token, count=count, way=where.way, stack=where.stack)
                 )
         for token, entry in list(self._known.items()):
+            self._write_elements(str(token), entry.elements)
             if entry.calls > entry.written * _WRITE_GROWTH:
                 entry.written = entry.calls
                 self.recorder.emit(
@@ -187,6 +197,12 @@ class PythonFunctions(Probe):
                         step=self.steps.total,
                     )
                 )
+
+    def _write_elements(self, token: str, elements: Comparison | None) -> None:
+        answer = elements.answer(token) if elements is not None else None
+        if elements is not None and answer is not None and answer != elements.written:
+            elements.written = answer
+            self.recorder.emit(answer)
 
 
 def _run(original: Function, *args: object) -> Foreign:
