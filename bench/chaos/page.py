@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Iterator, Mapping
 from datetime import date
 
-from bench.chaos.kept import Result, Results
+from bench.chaos.kept import Result, Results, elapsed
 
 # Name of the module → title, and what is promised.
 PARTS = {
@@ -14,7 +14,7 @@ PARTS = {
         "Awkward programs",
         "Each program runs bare and recorded: the same bytes on stdout and stderr, the same exit "
         "code or signal, the same files with the same content and mode, and the same final weights. "
-        "Addresses, times and thread numbers in log lines are masked.",
+        "TensorFlow logs as it does by default; addresses, times and thread numbers are masked.",
     ),
     "faults": (
         "Faults",
@@ -69,14 +69,15 @@ def page(results: Mapping[str, Results]) -> str:
         "",
         f"Last written on {date.today().isoformat()}: **{tried:,} tries, {broke} broke**.",
         "",
-        "| part | attacks | tries | broke | not tried here | minutes |",
+        "| part | attacks | tries | broke | not tried here | processor minutes |",
         "|---|---:|---:|---:|---:|---:|",
     ]
     lines += [_summary(PARTS[part][0], each) for part, each in results.items()]
     lines += [
         "",
-        "Minutes are those of the attacks one by one; two run at a time, and they take longer where "
-        "other things run. What held is kept: a second `make chaos` tries what broke or is new.",
+        f"Two attacks run at a time. The calls of `make chaos` that wrote this took "
+        f"{elapsed() / 60:.0f} minutes together. What held is kept: a second `make chaos` tries "
+        "what broke or is new.",
     ]
     for part, each in results.items():
         lines += ["", *_part(part, each)]
@@ -89,7 +90,7 @@ def _summary(title: str, results: Results) -> str:
     tried = [row for row in rows if not row.skipped]
     tries, broke = sum(row.tries for row in tried), sum(len(row.broke) for row in rows)
     counts = f"{len(tried)} | {tries:,} | {broke} | {len(rows) - len(tried)}"
-    return f"| {title} | {counts} | {sum(row.seconds for row in tried) / 60:.0f} |"
+    return f"| {title} | {counts} | {sum(row.processor for row in tried) / 60:.0f} |"
 
 
 def _part(part: str, results: Results) -> Iterator[str]:
