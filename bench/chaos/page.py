@@ -48,6 +48,10 @@ _OPEN = (
     "there before TensorFlow is imported, or the recording began by `unslow attach`.",
     "- Of more than 8,192 facts of one kind in a process, some are read, with the last of each key: "
     "sums and counts stay exact, and the report says so.",
+    "- `__code__`, `__defaults__`, `inspect.getfullargspec` and the frames on the stack of a TensorFlow "
+    "function that we wrap are those of our wrapper; its name, signature, source, documentation and "
+    "annotations, tracebacks and the lines of warnings are the original's.",
+    "- `python -X importtime` and `-v` list our modules too.",
     "- `faulthandler` lists every thread of a process, our watcher among them.",
     "- `unslow prove`, `whatif` and `compare --repeat` run the recorded command again: give them "
     "only recordings that you trust as you would trust the script. Everything else only reads.",

@@ -5,7 +5,7 @@
 >>> first, last = training.train(1), training.train(50)
 >>> first > last
 True
->>> training.step
+>>> training.step  # doctest: +ELLIPSIS
 <tensorflow.python.eager.polymorphic_function.polymorphic_function.Function object at 0x...>
 >>> training.train(None)
 Traceback (most recent call last):

@@ -1,4 +1,4 @@
-# ignore: dump
+# ignore: dump/
 import os
 
 import tensorflow as tf

@@ -14,11 +14,11 @@ logging.config.dictConfig(
             "all": {"class": "logging.FileHandler", "filename": "all.log", "formatter": "short"},
             "out": {"class": "logging.StreamHandler", "stream": "ext://sys.stdout"},
         },
-        "root": {"level": "DEBUG", "handlers": ["all", "out"]},
+        "root": {"level": "INFO", "handlers": ["all", "out"]},
     }
 )
 logging.captureWarnings(True)
-tf.get_logger().setLevel("DEBUG")
+tf.get_logger().setLevel("INFO")
 warnings.warn("through the log", stacklevel=1)
 logging.info("%s", train(100))
 fit(keras_model())

@@ -1,6 +1,8 @@
+# needs: freezegun
 import time
 from unittest import mock
 
+from freezegun import freeze_time
 from training import Training, fit, keras_model
 
 training = Training()
@@ -15,3 +17,6 @@ with mock.patch.object(time, "sleep", lambda seconds: None):
 for patch in patches:
     patch.stop()
 print(training.train(20), time.sleep.__name__)
+with freeze_time("2020-02-02"):
+    print(training.train(100), time.time(), time.perf_counter_ns() == time.perf_counter_ns())
+training.keep("last.bin")

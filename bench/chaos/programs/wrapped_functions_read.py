@@ -27,9 +27,8 @@ for thing in (
 ):
     source = hashlib.md5(inspect.getsource(thing).encode()).hexdigest()
     shown = hashlib.md5(pydoc.render_doc(thing).encode()).hexdigest()
-    print(thing.__qualname__, source, shown, inspect.getfullargspec(thing))
-    print(thing.__defaults__, thing.__kwdefaults__, inspect.unwrap(thing).__name__)
-    print(thing.__code__.co_name, thing.__code__.co_firstlineno, hasattr(thing, "__wrapped__"))
+    print(thing.__qualname__, source, shown, inspect.signature(thing))
+    print(inspect.unwrap(thing).__name__, inspect.getsourcelines(thing)[1], thing.__annotations__)
     try:
         print(sorted(typing.get_type_hints(thing)))
     except NameError as error:

@@ -203,15 +203,25 @@ def clean_exception(error: BaseException | None, depth: int = 0) -> None:
 
 def hide_wrappers() -> Callable[[], None]:
     """Take our frames out of every traceback that is printed; returns the undo."""
+    import threading
     import traceback
 
-    shown = sys.excepthook
     initialise = traceback.TracebackException.__init__
     walked = traceback.walk_tb
+    uncaught, unraisable = sys.excepthook, sys.unraisablehook
+    of_thread = threading.excepthook
 
     def hook(kind: Foreign, error: Foreign, trace: Foreign) -> None:
         clean_exception(error)
-        shown(kind, error, clean(trace))
+        uncaught(kind, error, clean(trace))
+
+    def unraisablehook(given: Foreign) -> None:
+        clean_exception(given.exc_value)
+        unraisable(given)
+
+    def thread_hook(given: Foreign) -> None:
+        clean_exception(given.exc_value)
+        of_thread(given)
 
     def init(
         self: Foreign,
@@ -226,16 +236,29 @@ def hide_wrappers() -> Callable[[], None]:
     def walk_tb(tb: Foreign) -> Foreign:
         return (found for found in walked(tb) if not _is_ours(found[0].f_code))
 
-    sys.excepthook = hook
-    traceback.walk_tb = walk_tb
-    traceback.TracebackException.__init__ = init  # type: ignore[method-assign]
+    undo = [
+        # A program's own hook often calls the original one, by its other name.
+        *(_put(sys, name, hook) for name in ("excepthook", "__excepthook__")),
+        *(_put(sys, name, unraisablehook) for name in ("unraisablehook", "__unraisablehook__")),
+        *(_put(threading, name, thread_hook) for name in ("excepthook", "__excepthook__")),
+        _put(traceback, "walk_tb", walk_tb),
+        _put(traceback.TracebackException, "__init__", init),
+    ]
 
-    def undo() -> None:
-        if sys.excepthook is hook:
-            sys.excepthook = shown
-        if traceback.TracebackException.__init__ is init:
-            traceback.TracebackException.__init__ = initialise  # type: ignore[method-assign]
-        if traceback.walk_tb is walk_tb:
-            traceback.walk_tb = walked
+    def undo_all() -> None:
+        for take_out in undo:
+            take_out()
 
-    return undo
+    return undo_all
+
+
+def _put(owner: Foreign, name: str, function: Foreign) -> Callable[[], None]:
+    """Replace an attribute; the undo leaves what somebody else put there since."""
+    original = getattr(owner, name)
+    setattr(owner, name, function)
+
+    def take_out() -> None:
+        if getattr(owner, name) is function:
+            setattr(owner, name, original)
+
+    return take_out
