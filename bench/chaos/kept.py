@@ -83,7 +83,7 @@ def run_all(parts: Mapping[str, Sequence[Attack]], jobs: int, again: bool = Fals
 
     A process of its own: attacks replace functions of unslow, and a crash is a failure of one.
     """
-    began = perf_counter()
+    began, is_first = perf_counter(), not (KEPT / "results").exists()
     running: dict[int, ForkProcess] = {}
     for part, attacks in parts.items():
         kept = Results.load(part).rows
@@ -98,7 +98,8 @@ def run_all(parts: Mapping[str, Sequence[Attack]], jobs: int, again: bool = Fals
             running[process.sentinel] = process
     while running:
         _wait_for_one(running)
-    _keep_elapsed(perf_counter() - began)
+    if is_first:
+        _elapsed().write_text(f"{perf_counter() - began:.1f}", encoding="utf-8")
 
 
 def _wait_for_one(running: dict[int, ForkProcess]) -> None:
@@ -129,19 +130,14 @@ def _processor_seconds() -> float:
     return sum(one.ru_utime + one.ru_stime for one in used)
 
 
-_ELAPSED = "elapsed.json"
+def minutes_at_once() -> float:
+    """How long everything took in one call, from empty results; 0 where it was run in pieces."""
+    path = _elapsed()
+    return float(path.read_text(encoding="utf-8")) / 60 if path.exists() else 0.0
 
 
-def elapsed() -> float:
-    """Seconds that all calls of the suite took since its results were empty."""
-    path = KEPT / "results" / _ELAPSED
-    return float(json.loads(path.read_text())) if path.exists() else 0.0
-
-
-def _keep_elapsed(seconds: float) -> None:
-    path = KEPT / "results" / _ELAPSED
-    with only_one(path):
-        path.write_text(json.dumps(elapsed() + seconds))
+def _elapsed() -> Path:
+    return KEPT / "results" / "elapsed"
 
 
 def _is_open(result: Result | None) -> bool:

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Iterator, Mapping
 from datetime import date
 
-from bench.chaos.kept import Result, Results, elapsed
+from bench.chaos.kept import Result, Results, minutes_at_once
 
 # Name of the module → title, and what is promised.
 PARTS = {
@@ -79,14 +79,18 @@ def page(results: Mapping[str, Results]) -> str:
     lines += [_summary(PARTS[part][0], each) for part, each in results.items()]
     lines += [
         "",
-        f"Two attacks run at a time. The calls of `make chaos` that wrote this took "
-        f"{elapsed() / 60:.0f} minutes together. What held is kept: a second `make chaos` tries "
-        "what broke or is new.",
+        f"{_how_long()}What held is kept: a second `make chaos` tries what broke or is new.",
     ]
     for part, each in results.items():
         lines += ["", *_part(part, each)]
     lines += ["", "## Known limits", "", *_OPEN]
     return "\n".join(lines) + "\n"
+
+
+def _how_long() -> str:
+    minutes = minutes_at_once()
+    where = "Two attacks run at a time, each with one core. "
+    return where + (f"All of it took {minutes:.0f} minutes in one call. " if minutes else "")
 
 
 def _summary(title: str, results: Results) -> str:

@@ -144,7 +144,7 @@ def _run(program: Program, python: str, recorded: bool) -> Outcome:
             _masked(done.stdout, mask, scratch),
             _masked(done.stderr, mask, scratch),
             done.returncode,
-            _digests(folder, program.header("ignore").split()),
+            _digests(folder, program.header("ignore").split(), scratch),
         )
 
 
@@ -172,14 +172,15 @@ def _masked(text: bytes, mask: str, scratch: str) -> bytes:
     return re.sub(mask.encode(), b"*", text) if mask else text
 
 
-def _digests(folder: Path, ignored: list[str]) -> dict[str, str]:
+def _digests(folder: Path, ignored: list[str], scratch: str) -> dict[str, str]:
     """Every file with its content and permissions."""
     found: dict[str, str] = {}
     for path in sorted(folder.rglob("*")):
         name = str(path.relative_to(folder))
         if not path.is_file() or "__pycache__" in name or name.startswith(tuple(ignored) or "\0"):
             continue
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        content = path.read_bytes().replace(scratch.encode(), b"HERE")
+        digest = hashlib.sha256(content).hexdigest()
         found[name] = f"{path.stat().st_mode:o} {digest}"
     return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import traceback
 from collections.abc import Iterator
 
 import pytest
@@ -69,10 +70,31 @@ def test_a_hook_that_calls_pythons_own_does_not_show_them(
 
 
 @pytest.mark.usefixtures("hidden")
+def test_a_hook_that_reads_the_frames_does_not_see_them() -> None:
+    try:
+        wrapper()
+    except ValueError as error:
+        names = [frame.name for frame in traceback.extract_tb(error.__traceback__)]
+    assert names[1:] == ["user_code"]
+
+
+@pytest.mark.usefixtures("hidden")
 def test_the_hooks_are_still_pythons_own_by_identity() -> None:
     assert sys.excepthook is sys.__excepthook__
     assert threading.excepthook is threading.__excepthook__
     assert sys.unraisablehook is sys.__unraisablehook__
+
+
+def test_a_hook_that_was_there_before_may_call_pythons_own(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "excepthook", lambda *given: sys.__excepthook__(*given))
+    undo = hide_wrappers()
+    try:
+        sys.excepthook(KeyError, KeyError("gone"), None)
+    finally:
+        undo()
+    assert capfd.readouterr().err == "KeyError: 'gone'\n"
 
 
 def test_all_is_put_back() -> None:

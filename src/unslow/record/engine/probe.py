@@ -207,21 +207,6 @@ def hide_wrappers() -> Callable[[], None]:
     import traceback
 
     initialise = traceback.TracebackException.__init__
-    walked = traceback.walk_tb
-    uncaught, unraisable = sys.excepthook, sys.unraisablehook
-    of_thread = threading.excepthook
-
-    def hook(kind: Foreign, error: Foreign, trace: Foreign) -> None:
-        clean_exception(error)
-        uncaught(kind, error, clean(trace))
-
-    def unraisablehook(given: Foreign) -> None:
-        clean_exception(given.exc_value)
-        unraisable(given)
-
-    def thread_hook(given: Foreign) -> None:
-        clean_exception(given.exc_value)
-        of_thread(given)
 
     def init(
         self: Foreign,
@@ -233,15 +218,11 @@ def hide_wrappers() -> Callable[[], None]:
         clean_exception(exc_value)
         initialise(self, exc_type, exc_value, clean(exc_traceback), **options)
 
-    def walk_tb(tb: Foreign) -> Foreign:
-        return (found for found in walked(tb) if not _is_ours(found[0].f_code))
-
     undo = [
-        # A program's own hook often calls the original one, by its other name.
-        *(_put(sys, name, hook) for name in ("excepthook", "__excepthook__")),
-        *(_put(sys, name, unraisablehook) for name in ("unraisablehook", "__unraisablehook__")),
-        *(_put(threading, name, thread_hook) for name in ("excepthook", "__excepthook__")),
-        _put(traceback, "walk_tb", walk_tb),
+        *_put_hooks(sys, "excepthook", _cleaning_three),
+        *_put_hooks(sys, "unraisablehook", _cleaning_one),
+        *_put_hooks(threading, "excepthook", _cleaning_one),
+        *(_put_filter(traceback, name) for name in _WALKS if hasattr(traceback, name)),
         _put(traceback.TracebackException, "__init__", init),
     ]
 
@@ -250,6 +231,45 @@ def hide_wrappers() -> Callable[[], None]:
             take_out()
 
     return undo_all
+
+
+def _cleaning_three(shown: Foreign) -> Foreign:
+    def hook(kind: Foreign, error: Foreign, trace: Foreign) -> None:
+        clean_exception(error)
+        shown(kind, error, clean(trace))
+
+    return hook
+
+
+def _cleaning_one(shown: Foreign) -> Foreign:
+    def hook(given: Foreign) -> None:
+        clean_exception(given.exc_value)
+        shown(given)
+
+    return hook
+
+
+def _put_hooks(owner: Foreign, name: str, cleaning: Foreign) -> list[Callable[[], None]]:
+    """Replace a hook, and Python's own by its other name, which a program's hook often calls."""
+    ours = cleaning(getattr(owner, name))
+    own = f"__{name}__"
+    same = getattr(owner, own) is getattr(owner, name)
+    original = ours if same else cleaning(getattr(owner, own))
+    return [_put(owner, name, ours), _put(owner, own, original)]
+
+
+# By which `traceback` goes over the frames of a traceback: until Python 3.10, and since.
+_WALKS = ("walk_tb", "_walk_tb_with_full_positions")
+
+
+def _put_filter(owner: Foreign, name: str) -> Callable[[], None]:
+    """Let a function that goes over frames leave out ours."""
+    original = getattr(owner, name)
+
+    def without_ours(tb: Foreign) -> Foreign:
+        return (found for found in original(tb) if not _is_ours(found[0].f_code))
+
+    return _put(owner, name, without_ours)
 
 
 def _put(owner: Foreign, name: str, function: Foreign) -> Callable[[], None]:
