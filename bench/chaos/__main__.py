@@ -9,8 +9,9 @@ import argparse
 import importlib
 import signal
 import sys
+from time import perf_counter
 
-from bench.chaos.kept import ROOT, Attack, Results, run_all
+from bench.chaos.kept import ROOT, Attack, Results, elapsed_file, run_all
 from bench.chaos.page import PARTS, page
 
 # The parts by their longest attack: the last ones are short, so that no core waits at the end.
@@ -34,7 +35,11 @@ def main() -> int:
     for part in options.parts or _LONGEST_FIRST:
         attacks = importlib.import_module(f"bench.chaos.{part}").attacks()
         chosen[part] = [one for one in attacks if one.name.startswith(tuple(options.only) or "")]
+    is_whole = not options.parts and not options.only and not elapsed_file().parent.exists()
+    began = perf_counter()
     run_all(chosen, options.jobs, options.again)
+    if is_whole:
+        elapsed_file().write_text(f"{perf_counter() - began:.1f}", encoding="utf-8")
     results = {part: Results.load(part) for part in PARTS}
     (ROOT / "docs" / "reliability.md").write_text(page(results), encoding="utf-8")
     broken = sum(len(row.broke) for each in results.values() for row in each.rows.values())

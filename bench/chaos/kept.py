@@ -83,7 +83,6 @@ def run_all(parts: Mapping[str, Sequence[Attack]], jobs: int, again: bool = Fals
 
     A process of its own: attacks replace functions of unslow, and a crash is a failure of one.
     """
-    began, is_first = perf_counter(), not (KEPT / "results").exists()
     running: dict[int, ForkProcess] = {}
     for part, attacks in parts.items():
         kept = Results.load(part).rows
@@ -98,8 +97,6 @@ def run_all(parts: Mapping[str, Sequence[Attack]], jobs: int, again: bool = Fals
             running[process.sentinel] = process
     while running:
         _wait_for_one(running)
-    if is_first:
-        _elapsed().write_text(f"{perf_counter() - began:.1f}", encoding="utf-8")
 
 
 def _wait_for_one(running: dict[int, ForkProcess]) -> None:
@@ -132,11 +129,11 @@ def _processor_seconds() -> float:
 
 def minutes_at_once() -> float:
     """How long everything took in one call, from empty results; 0 where it was run in pieces."""
-    path = _elapsed()
+    path = elapsed_file()
     return float(path.read_text(encoding="utf-8")) / 60 if path.exists() else 0.0
 
 
-def _elapsed() -> Path:
+def elapsed_file() -> Path:
     return KEPT / "results" / "elapsed"
 
 
