@@ -89,8 +89,8 @@ _RUNNING = (
 _BESIDE = (
     "python long.py 100000 & unslow attach $! --steps 50 || exit 3; kill $!",
     "python long.py 1500 & unslow watch $! || exit 3; wait",
-    "unslow run -q --out .unslow/two python long.py 1500 & "
-    "until unslow watch .unslow/two; do sleep 0.2; done; wait",
+    "unslow run -q --out .unslow/two long.py 1500 & "
+    "until test -e .unslow/two/run.json; do sleep 0.1; done; unslow watch .unslow/two || exit 3",
     "unslow mcp < asked | grep -c 'retracing' > answers; test $(cat answers) = 3 || exit 3",
 )
 _HELLO = {
