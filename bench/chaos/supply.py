@@ -91,7 +91,8 @@ _BESIDE = (
     "python long.py 1500 & unslow watch $! || exit 3; wait",
     "unslow run -q --out .unslow/two long.py 1500 & "
     "until test -e .unslow/two/run.json; do sleep 0.1; done; unslow watch .unslow/two || exit 3",
-    "unslow mcp < asked | grep -c 'retracing' > answers; test $(cat answers) = 3 || exit 3",
+    "touch answers; { cat asked; until test $(grep -c '\"id\"' answers) = 4; do sleep 0.2; done; } "
+    "| unslow mcp > answers; test $(grep -c retracing answers) = 3 || exit 3",
 )
 _HELLO = {
     "protocolVersion": "2025-06-18",
@@ -100,8 +101,8 @@ _HELLO = {
 }
 _CALLS: tuple[dict[str, object], ...] = (
     {"name": "why", "arguments": {"run": "one"}},
-    {"name": "check", "arguments": {"path": "retracing.py"}},
-    {"name": "explain", "arguments": {"cause": "retracing"}},
+    {"name": "check", "arguments": {"paths": ["retracing.py"]}},
+    {"name": "explain", "arguments": {"name": "retracing"}},
 )
 _ASKED: tuple[dict[str, object], ...] = (
     {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": _HELLO},
