@@ -1,8 +1,8 @@
-"""TensorFlow and Python versions, one environment each: every loop style, and some examples at their line.
+"""TensorFlow and Python versions, one environment each: loop styles, and causes at their line.
 
-python -m bench.matrix [CELL …] [--quick] [--jobs N]     such as tf2.16-py3.11; all without one
+python -m bench.matrix [CELL …] [--quick | --every] [--again]     such as tf2.16-py3.11; all without one
 
-Environments are made outside of the tree, results are kept in .chaos/results, and docs/support.md
+Environments are made outside of the tree; results are kept in bench/matrix.json, and docs/support.md
 is written from them. Stop it and start it again: what has a result is not run again.
 """
 
@@ -16,21 +16,23 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+import zipfile
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any
 
-from bench.chaos.kept import KEPT, ROOT
-from bench.chaos.processes import environment
-from tests.examples import Example
+from bench.chaos.kept import ROOT
+from bench.chaos.processes import environment, environment_with
+from bench.matrix_forks import copied
+from tests.examples import Example, all_examples
 
 PLACE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "unslow" / "matrix"
-RESULTS = KEPT / "results" / "matrix.json"
+RESULTS = ROOT / "bench" / "matrix.json"
 _EXAMPLES = ROOT / "examples"
 _TIMEOUT = 400.0
+Row = dict[str, Any]
 # TensorFlow → the Pythons that it has wheels for.
 CELLS = {
     "2.15": ("3.10", "3.11"),
@@ -41,10 +43,10 @@ CELLS = {
     "2.20": ("3.10", "3.11", "3.12", "3.13"),
     "2.21": ("3.10", "3.11", "3.12", "3.13"),
 }
-_QUICK = ("fit_dataset", "function_decorated", "session_plain", "eager_by_hand")
-FOUND = (
-    *("retracing", "eager_step", "input_bound", "graph_growth", "feed_dict", "host_sync"),
-    *("run_eagerly", "iterator_rebuilt", "hoarded_tensors", "slow_callbacks"),
+# Scripts that run by `unslow run` in every cell; the others are forks of one process.
+_QUICK = (
+    *("fit_dataset", "function_decorated", "session_plain", "eager_by_hand"),
+    *("retracing_method", "eager_step"),
 )
 
 
@@ -75,14 +77,25 @@ def made(cell: Cell) -> str:
     python = _python(cell.python)
     if python is None:
         return f"there is no Python {cell.python} here"
-    subprocess.run([python, "-m", "venv", str(place)], check=True)
-    pip = [str(cell.interpreter), "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
-    wanted = [f"tensorflow-cpu=={cell.tensorflow}.*", "--editable", str(ROOT)]
-    done = subprocess.run([*pip, *wanted], capture_output=True, text=True, check=False)
-    if done.returncode:
-        return f"it does not install: {done.stderr.strip().splitlines()[-1][:200]}"
+    uv = [_uv(), "pip", "install", "-q", "--python", str(cell.interpreter)]
+    subprocess.run([_uv(), "venv", "-q", "--clear", "--python", python, str(place)], check=True)
+    wanted = [f"tensorflow-cpu=={cell.tensorflow}.*", str(ROOT)]
+    # Keras 2 as a package of its own, which asks for the distribution `tensorflow`.
+    keras = ["--no-deps", f"tf-keras=={cell.tensorflow}.*"]
+    for words in (wanted, keras):
+        done = subprocess.run([*uv, *words], capture_output=True, text=True, check=False)
+        if done.returncode:
+            return f"it does not install: {done.stderr.strip().splitlines()[-1][:200]}"
     ready.touch()
     return ""
+
+
+def _uv() -> str:
+    """uv, which links what several cells have in common."""
+    place = PLACE / "uv"
+    if not (place / "bin" / "uv").exists():
+        environment_with(["uv"], place)
+    return str(place / "bin" / "uv")
 
 
 def _python(version: str) -> str | None:
@@ -91,13 +104,11 @@ def _python(version: str) -> str | None:
     return str(own[-1]) if own else found
 
 
-def tried(cell: Cell, script: Path) -> dict[str, Any]:
+def launched(cell: Cell, script: Path) -> Row:
     """Record one script in a cell: its loops, its first finding, and the probes that were lost."""
     with tempfile.TemporaryDirectory(prefix="unslow-matrix-") as name:
         place = Path(name)
-        shutil.copy(script, place)
-        for helper in script.parent.glob(f"{script.stem}_helpers"):
-            shutil.copytree(helper, place / helper.name)
+        copied(script, place)
         words = ["-m", "unslow", "run", "-q", "--json", "report.json", script.name]
         try:
             done = _run(cell, words, place)
@@ -113,12 +124,11 @@ def tried(cell: Cell, script: Path) -> dict[str, Any]:
     return {**_judged(script, report, done.returncode), "lost": _lost(report)}
 
 
-def _run(cell: Cell, words: list[str], place: Path) -> subprocess.CompletedProcess[str]:
+def _run(cell: Cell, words: Sequence[str], place: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [str(cell.interpreter), *words],
         cwd=place,
-        # The environment may have been made from another checkout.
-        env=environment({"PYTHONPATH": str(ROOT / "src")}),
+        env=_variables(),
         capture_output=True,
         text=True,
         timeout=_TIMEOUT,
@@ -126,66 +136,112 @@ def _run(cell: Cell, words: list[str], place: Path) -> subprocess.CompletedProce
     )
 
 
+def _variables() -> dict[str, str]:
+    """The environment may have been made from another checkout, and keeps its bytecode."""
+    paths = f"{ROOT / 'src'}:{ROOT}"
+    return environment({"PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": ""})
+
+
+def forked(cell: Cell, scripts: Sequence[Path]) -> Iterator[tuple[Path, Row]]:
+    """Record scripts in forks; what is wrong there is recorded again by `unslow run`."""
+    left = {script.stem: script for script in scripts}
+    words = ["-m", "bench.matrix_forks", *map(str, scripts)]
+    with tempfile.TemporaryFile("w+") as errors:
+        process = subprocess.Popen(
+            [str(cell.interpreter), *words],
+            cwd=ROOT,
+            env=_variables(),
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        )
+        for line in process.stdout or ():
+            if line.startswith("{"):
+                row = json.loads(line)
+                script = left.pop(row["script"])
+                result = _judged(script, row["report"], row["code"])
+                result["lost"] = _lost(row["report"])
+                yield script, launched(cell, script) if result["problem"] else result
+        if process.wait():
+            errors.seek(0)
+            print(f"{cell.name}: the forks ended with {errors.read()[-300:]}", flush=True)
+    yield from ((script, launched(cell, script)) for script in left.values())
+
+
 def _last_line(done: subprocess.CompletedProcess[str]) -> str:
     return (done.stderr.strip().splitlines() or ["no report"])[-1][:200]
 
 
-def _lost(report: dict[str, Any]) -> list[str]:
+def _lost(report: Row) -> list[str]:
     return [f"{row['probe']}: {row['reason']}"[:160] for row in report["lost_probes"]]
 
 
-def _judged(script: Path, report: dict[str, Any], code: int) -> dict[str, Any]:
+def _judged(script: Path, report: Row, code: int) -> Row:
     if code:
         return {"problem": f"exit {code}, and bare it runs"}
     if script.parent.name == "styles":
         return {"problem": _miscounted(script, report)}
-    return {"problem": _misjudged(Example(script), report)}
+    return _judged_example(Example(script), report)
 
 
-def _miscounted(script: Path, report: dict[str, Any]) -> str:
+def _miscounted(script: Path, report: Row) -> str:
     steps = re.search(r"^# steps: (.*)$", script.read_text(encoding="utf-8"), re.MULTILINE)
     expected = [int(word) for word in steps.group(1).split(",")] if steps else []
     counted = [loop["steps"] for loop in report["loops"]]
     return "" if counted == expected else f"{counted} steps, not {expected}"
 
 
-def _misjudged(example: Example, report: dict[str, Any]) -> str:
+def _judged_example(example: Example, report: Row) -> Row:
     expected = str(example.expected)
     first = report["findings"][0] if report["findings"] else None
     if first is not None and first["cause"] == expected:
         lines = example.lines(expected)
         found = (first["location"] or {}).get("line")
-        return "" if not lines or found in lines else f"at line {found}, not {lines}"
+        is_there = not lines or found in lines
+        return {"problem": "" if is_there else f"at line {found}, not {lines}"}
     unjudged = {row["cause"]: row["reason"] for row in report["not_judged"]}
     if expected in unjudged:
-        return f"{expected} was not judged: {unjudged[expected]}"[:200]
-    return f"{first['cause'] if first else 'nothing'} instead of {expected}"
+        return {"problem": "", "unjudged": unjudged[expected][:200]}
+    return {"problem": f"{first['cause'] if first else 'nothing'} instead of {expected}"}
 
 
-def scripts(quick: bool) -> list[Path]:
-    styles = sorted((_EXAMPLES / "styles").glob("*.py"))
-    examples = [_EXAMPLES / f"{name}.py" for name in FOUND]
-    if quick:
-        styles = [path for path in styles if path.stem in _QUICK] or styles[:3]
-        examples = examples[:2]
-    return [*styles, *(path for path in examples if path.exists())]
+def scripts(every: bool) -> list[Path]:
+    """Every loop style, and the shortest example of every cause, or every example."""
+    examples = [one for one in all_examples() if one.expected and one.possible]
+    shortest: dict[str, Example] = {}
+    for one in sorted(examples, key=_recorded_seconds):
+        shortest.setdefault(str(one.expected), one)
+    quick = [one for one in examples if one.path.stem in _QUICK]
+    chosen = examples if every else [*quick, *shortest.values()]
+    return list(dict.fromkeys([*_styles(), *(one.path for one in chosen)]))
 
 
-def load() -> dict[str, dict[str, Any]]:
+def _styles() -> list[Path]:
+    return sorted((_EXAMPLES / "styles").glob("*.py"))
+
+
+def _recorded_seconds(example: Example) -> float:
+    if not example.recording.exists():
+        return float("inf")
+    with zipfile.ZipFile(example.recording) as archive:
+        return float(json.loads(archive.read("run.json"))["seconds"])
+
+
+def load() -> dict[str, Row]:
     if not RESULTS.exists():
         return {}
-    found: dict[str, dict[str, Any]] = json.loads(RESULTS.read_text(encoding="utf-8"))
+    found: dict[str, Row] = json.loads(RESULTS.read_text(encoding="utf-8"))
     return found
 
 
-def keep(rows: dict[str, dict[str, Any]]) -> None:
+def keep(rows: dict[str, Row]) -> None:
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
     draft = RESULTS.with_suffix(".draft")
     draft.write_text(json.dumps(rows, indent=1), encoding="utf-8")
     draft.replace(RESULTS)
 
 
-def run(cell: Cell, chosen: Iterable[Path], jobs: int) -> None:
+def run(cell: Cell, chosen: Sequence[Path], again: bool) -> None:
     rows = load()
     row = rows.setdefault(cell.name, {"scripts": {}})
     row["problem"] = made(cell)
@@ -194,55 +250,75 @@ def run(cell: Cell, chosen: Iterable[Path], jobs: int) -> None:
     if row["problem"]:
         print(f"{cell.name}: {row['problem']}", flush=True)
         return
-    left = [path for path in chosen if _is_open(row["scripts"].get(path.stem))]
-    with ThreadPoolExecutor(jobs) as pool:
-        for path, result in zip(left, pool.map(lambda path: tried(cell, path), left), strict=True):
-            rows = load()
-            rows[cell.name]["scripts"][path.stem] = result
-            keep(rows)
-            print(f"{cell.name}: {path.stem}: {result['problem'] or 'right'}", flush=True)
+    left = [path for path in chosen if again or _is_open(row["scripts"].get(path.stem))]
+    by_launcher = [path for path in left if path.stem in _QUICK]
+    by_fork = [path for path in left if path.stem not in _QUICK]
+    for path in by_launcher:
+        _keep_result(cell, path, launched(cell, path))
+    if by_fork:
+        for path, result in forked(cell, by_fork):
+            _keep_result(cell, path, result)
 
 
-def _is_open(result: dict[str, Any] | None) -> bool:
+def _keep_result(cell: Cell, path: Path, result: Row) -> None:
+    rows = load()
+    rows[cell.name]["scripts"][path.stem] = result
+    keep(rows)
+    print(f"{cell.name}: {path.stem}: {result['problem'] or 'right'}", flush=True)
+
+
+def _is_open(result: Row | None) -> bool:
     return result is None or bool(result["problem"])
 
 
-def page(rows: dict[str, dict[str, Any]]) -> str:
+def page(rows: dict[str, Row]) -> str:
+    styles = len(_styles())
+    examples = len(scripts(every=False)) - styles
     lines = [
         "# Supported versions",
         "",
         "Written by `make matrix`. Do not edit. Each cell records loop styles, whose steps must be",
-        "counted exactly, and examples, whose cause must be found first, or be named as not judged.",
+        "counted exactly, and examples, whose cause must be found first and at its line, or be named",
+        f"as not judged. A full cell has {styles} styles and {examples} examples, one or more of each",
+        "cause; what does not run on a version, also without unslow, is named below.",
         "",
-        "| TensorFlow | Python | styles and examples right | lost probes | run on |",
-        "|---|---|---|---|---|",
+        "| TensorFlow | Python | loop styles right | examples right | lost probes | run on |",
+        "|---|---|---:|---:|---:|---|",
     ]
     lines += [_row(cell, rows.get(cell.name)) for cell in cells()]
     lines += ["", "## What differs", "", *(_differences(rows) or ["Nothing in what was run."])]
     return "\n".join(lines) + "\n"
 
 
-def _row(cell: Cell, row: dict[str, Any] | None) -> str:
+def _row(cell: Cell, row: Row | None) -> str:
     head = f"| {cell.tensorflow} | {cell.python} |"
     if row is None or not row["scripts"]:
         why = row["problem"] if row and row["problem"] else "not run yet"
-        return f"{head} {why} | – | – |"
-    results = [result for result in row["scripts"].values() if not result.get("unfit")]
-    right = sum(not result["problem"] for result in results)
-    lost = len({text.partition(":")[0] for result in results for text in result.get("lost", ())})
-    return f"{head} {right} of {len(results)} | {lost} | {row['date']} |"
+        return f"{head} {why} | – | – | – |"
+    names = {path.stem for path in _styles()}
+    fit = {name: one for name, one in row["scripts"].items() if not one.get("unfit")}
+    styles = _right([one for name, one in fit.items() if name in names])
+    examples = _right([one for name, one in fit.items() if name not in names])
+    lost = len({text.partition(":")[0] for one in fit.values() for text in one.get("lost", ())})
+    return f"{head} {styles} | {examples} | {lost} | {row['date']} |"
 
 
-def _differences(rows: dict[str, dict[str, Any]]) -> list[str]:
+def _right(results: Sequence[Row]) -> str:
+    return f"{sum(not one['problem'] for one in results)} of {len(results)}"
+
+
+def _differences(rows: dict[str, Row]) -> list[str]:
     return [f"- {text}" for name, row in sorted(rows.items()) for text in _of_cell(name, row)]
 
 
-def _of_cell(name: str, row: dict[str, Any]) -> Iterator[str]:
+def _of_cell(name: str, row: Row) -> Iterator[str]:
     for script, result in sorted(row["scripts"].items()):
         if result["problem"]:
             yield f"{name}, `{script}`: {result['problem']}"
         elif result.get("unfit"):
             yield f"{name}, `{script}` does not run there, also without unslow: {result['unfit']}"
+        elif result.get("unjudged"):
+            yield f"{name}, `{script}` is not judged there: {result['unjudged']}"
     lost = {text for result in row["scripts"].values() for text in result.get("lost", ())}
     for text in sorted(lost):
         yield f"{name}: lost probe {text}"
@@ -251,12 +327,16 @@ def _of_cell(name: str, row: dict[str, Any]) -> Iterator[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("cells", nargs="*", help="such as tf2.16-py3.11; all without one")
-    parser.add_argument("--quick", action="store_true", help="a few scripts of each cell")
-    parser.add_argument("--jobs", type=int, default=2, help="scripts at a time")
+    parser.add_argument("--quick", action="store_true", help="six scripts of each cell")
+    parser.add_argument("--every", action="store_true", help="every example, not one of each cause")
+    parser.add_argument("--again", action="store_true", help="also what has a result")
     options = parser.parse_args()
+    chosen = scripts(options.every)
+    if options.quick:
+        chosen = [path for path in chosen if path.stem in _QUICK]
     for cell in cells():
         if not options.cells or cell.name in options.cells:
-            run(cell, scripts(options.quick), options.jobs)
+            run(cell, chosen, options.again)
     (ROOT / "docs" / "support.md").write_text(page(load()), encoding="utf-8")
     print("written: docs/support.md")
     rows = [result for row in load().values() for result in row["scripts"].values()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -75,9 +76,8 @@ def test_every_part_has_attacks_with_names_of_their_own(part: str) -> None:
         "load": load,
         "own_errors": own_errors,
         "supply": supply,
+        "transparency": transparency,
     }
-    if part == "transparency":  # its attacks need an environment
-        return
     names = [attack.name for attack in modules[part].attacks()]
     assert names and len(names) == len(set(names))
 
@@ -86,14 +86,30 @@ def test_what_held_is_not_tried_again_and_what_broke_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bench.chaos.kept.KEPT", tmp_path)
-    tried: list[str] = []
+    tried = tmp_path / "tried"
 
     def attack(name: str, *broke: str) -> Attack:
-        return Attack(name, lambda: tried.append(name) or Result(broke=broke))  # type: ignore[func-returns-value]
+        def run() -> Result:
+            with tried.open("a") as file:
+                file.write(f"{name} ")
+            return Result(broke=broke)
+
+        return Attack(name, run)
 
     attacks = [attack("holds"), attack("breaks", "it fell")]
-    run_all("load", attacks, jobs=1)
-    run_all("load", attacks, jobs=1)
-    assert tried == ["holds", "breaks", "breaks"]
+    run_all({"load": attacks}, jobs=1)
+    run_all({"load": attacks}, jobs=1)
+    assert tried.read_text().split() == ["holds", "breaks", "breaks"]
     text = page({"load": Results.load("load")})
     assert "it fell" in text and "**2 tries, 1 broke**" in text
+
+
+def test_an_attack_that_kills_its_process_is_a_failure_and_the_next_one_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bench.chaos.kept.KEPT", tmp_path)
+    attacks = [Attack("dies", lambda: os._exit(3)), Attack("holds", lambda: Result())]
+    run_all({"load": attacks}, jobs=2)
+    rows = Results.load("load").rows
+    assert rows["dies"].broke and not rows["holds"].broke
+    assert 0 < rows["holds"].processor < 10

@@ -7,10 +7,15 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import signal
 import sys
+from time import perf_counter
 
-from bench.chaos.kept import ROOT, Results, run_all
+from bench.chaos.kept import ROOT, Attack, Results, elapsed_file, run_all
 from bench.chaos.page import PARTS, page
+
+# The parts by their longest attack: the last ones are short, so that no core waits at the end.
+_LONGEST_FIRST = ("supply", "hostile", "load", "faults", "own_errors", "transparency")
 
 
 def main() -> int:
@@ -24,10 +29,17 @@ def main() -> int:
     if unknown:
         print(f"no such part: {', '.join(unknown)}; there are {', '.join(PARTS)}", file=sys.stderr)
         return 2
-    for part in options.parts or PARTS:
+    # Started in the background of a shell, a process ignores SIGINT, and so would its trainings.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    chosen: dict[str, list[Attack]] = {}
+    for part in options.parts or _LONGEST_FIRST:
         attacks = importlib.import_module(f"bench.chaos.{part}").attacks()
-        chosen = [one for one in attacks if one.name.startswith(tuple(options.only) or "")]
-        run_all(part, chosen, options.jobs, options.again)
+        chosen[part] = [one for one in attacks if one.name.startswith(tuple(options.only) or "")]
+    is_whole = not options.parts and not options.only and not elapsed_file().parent.exists()
+    began = perf_counter()
+    run_all(chosen, options.jobs, options.again)
+    if is_whole:
+        elapsed_file().write_text(f"{perf_counter() - began:.1f}", encoding="utf-8")
     results = {part: Results.load(part) for part in PARTS}
     (ROOT / "docs" / "reliability.md").write_text(page(results), encoding="utf-8")
     broken = sum(len(row.broke) for each in results.values() for row in each.rows.values())

@@ -51,7 +51,8 @@ def attacks() -> list[Attack]:
         Attack("abort", _ends_by("os.abort()", -6)),
         Attack("the clock steps back and forth", clock_steps),
         Attack("the disk of the run folder is full", full_disk),
-        Attack("files may not grow any more", quota),
+        Attack("the quota of the run folder's disk is used up", used_up_quota),
+        Attack("files may not grow any more", limited_files),
         Attack("the disk of the run folder becomes read-only", read_only),
         Attack("the disk of the run folder vanishes", vanished_disk),
         Attack("the run folder is deleted", deleted),
@@ -291,24 +292,49 @@ def full_disk() -> Result:
             return _unharmed(one, "what came after the disk was full")
 
 
-def _fill(path: Path) -> None:
+def _fill(path: Path, block: int = 1024) -> None:
     try:
         with path.open("wb") as file:
             while True:
-                file.write(b"x" * 1024)
+                file.write(b"x" * block)
                 file.flush()
     except OSError:
         return
 
 
-def quota() -> Result:
-    """A limit on the size of files in the middle, as a quota is; this kernel has no real one."""
+def used_up_quota() -> Result:
+    """A real quota (of a btrfs subvolume, which holds for root too): writes fail with EDQUOT."""
+    with _btrfs() as disk:
+        if disk is None:
+            return Result(skipped="no permission to mount, or no btrfs")
+        with training(800, disk / "run") as one:
+            one.until_it_trains()
+            subprocess.run(["btrfs", "qgroup", "limit", "1M", str(disk)], check=True)
+            _fill(disk / "rest", 64 << 10)
+            return _unharmed(one, "what came after the quota was used up")
+
+
+@contextmanager
+def _btrfs() -> Iterator[Path | None]:
+    """A subvolume with a quota, on a file system in a file."""
+    with _image("mkfs.btrfs", 128 << 20) as mount:
+        if mount is None:
+            yield None
+            return
+        volume = str(mount / "volume")
+        for words in (["quota", "enable", str(mount)], ["subvolume", "create", volume]):
+            subprocess.run(["btrfs", *words], check=True, capture_output=True)
+        yield Path(volume)
+
+
+def limited_files() -> Result:
+    """A limit on the size of files in the middle: writes fail with EFBIG."""
     with training(800) as one:
         one.until_it_trains()
         child = _child_of(one.process.pid)
         size = max(path.stat().st_size for path in one.folder.glob("*.events"))
         resource.prlimit(child, resource.RLIMIT_FSIZE, (size + 100, size + 100))
-        return _unharmed(one, "what came after the limit")  # as a quota: EFBIG
+        return _unharmed(one, "what came after the limit")
 
 
 def read_only() -> Result:
@@ -324,16 +350,16 @@ def read_only() -> Result:
 
 
 @contextmanager
-def _image() -> Iterator[Path | None]:
-    """An ext4 of its own in a file."""
+def _image(tool: str = "mkfs.ext4", size: int = 16 << 20) -> Iterator[Path | None]:
+    """A file system of its own in a file."""
     with tempfile.TemporaryDirectory() as scratch:
         image, mount = Path(scratch) / "image", Path(scratch) / "mount"
         mount.mkdir()
         with image.open("wb") as file:
-            file.truncate(16 << 20)
-        make = ["mkfs.ext4", "-q", str(image)]
+            file.truncate(size)
+        make = [tool, "-q", str(image)]
         loop = ["mount", "-o", "loop", str(image), str(mount)]
-        can = not os.geteuid() and shutil.which(make[0]) is not None
+        can = not os.geteuid() and shutil.which(tool) is not None
         if not can or any(subprocess.run(one, check=False).returncode for one in (make, loop)):
             yield None
             return

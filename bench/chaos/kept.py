@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import fcntl
 import json
-import threading
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+import resource
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from multiprocessing import connection, get_context
+from multiprocessing.context import ForkProcess
 from pathlib import Path
 from time import perf_counter
 
@@ -26,6 +27,7 @@ class Result:
     note: str = ""
     skipped: str = ""  # why it could not be tried here
     seconds: float = 0.0
+    processor: float = 0.0  # seconds, with those of the processes that it started
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,6 @@ class Attack:
 
     name: str
     run: Callable[[], Result]
-    alone: bool = False  # its times mean something only if nothing runs beside it
 
 
 @dataclass
@@ -43,7 +44,6 @@ class Results:
 
     part: str
     rows: dict[str, Result] = field(default_factory=dict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def path(self) -> Path:
@@ -61,7 +61,7 @@ class Results:
 
     def keep(self, name: str, result: Result) -> None:
         """Add a result to what is kept by now: several suites may run at once."""
-        with self._lock, _only_one(self.path):
+        with only_one(self.path):
             self.rows = {**Results.load(self.part).rows, name: result}
             text = json.dumps({name: asdict(row) for name, row in sorted(self.rows.items())})
             draft = self.path.with_suffix(".draft")
@@ -70,35 +70,71 @@ class Results:
 
 
 @contextmanager
-def _only_one(path: Path) -> Iterator[None]:
-    """One process at a time changes a file of results."""
+def only_one(path: Path) -> Iterator[None]:
+    """One process at a time changes what is at a path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.with_suffix(".lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
-def run_all(part: str, attacks: Iterable[Attack], jobs: int, again: bool = False) -> Results:
-    """Try everything that has no result yet, or broke; `jobs` at a time."""
+def run_all(parts: Mapping[str, Sequence[Attack]], jobs: int, again: bool = False) -> None:
+    """Try everything that has no result yet, or broke; `jobs` at a time, each in a process.
+
+    A process of its own: attacks replace functions of unslow, and a crash is a failure of one.
+    """
+    running: dict[int, ForkProcess] = {}
+    for part, attacks in parts.items():
+        kept = Results.load(part).rows
+        for attack in attacks:
+            if not again and not _is_open(kept.get(attack.name)):
+                continue
+            if len(running) >= jobs:
+                _wait_for_one(running)
+            label = f"{part}: {attack.name}"
+            process = get_context("fork").Process(target=_try, args=(part, attack), name=label)
+            process.start()
+            running[process.sentinel] = process
+    while running:
+        _wait_for_one(running)
+
+
+def _wait_for_one(running: dict[int, ForkProcess]) -> None:
+    for sentinel in connection.wait(list(running)):
+        process = running.pop(sentinel)  # type: ignore[call-overload]
+        process.join()
+        if process.exitcode:
+            print(f"{process.name}: the attack itself died with {process.exitcode}", flush=True)
+
+
+def _try(part: str, attack: Attack) -> None:
+    began = perf_counter()
     results = Results.load(part)
-    chosen = [one for one in attacks if again or _is_open(results.rows.get(one.name))]
+    results.keep(attack.name, Result(broke=("it was not finished",)))
+    try:
+        result = attack.run()
+    except Exception as problem:  # noqa: BLE001 - one attack must not stop the others
+        result = Result(broke=(f"the attack itself failed: {problem!r}",))
+    result = replace(result, seconds=perf_counter() - began, processor=_processor_seconds())
+    results.keep(attack.name, result)
+    print(f"{part}: {attack.name}: {_line(result)}", flush=True)
 
-    def one(attack: Attack) -> None:
-        began = perf_counter()
-        try:
-            result = attack.run()
-        except Exception as problem:  # noqa: BLE001 - one attack must not stop the others
-            result = Result(broke=(f"the attack itself failed: {problem!r}",))
-        result = Result(**{**asdict(result), "seconds": perf_counter() - began})
-        results.keep(attack.name, result)
-        print(f"{part}: {attack.name}: {_line(result)}", flush=True)
 
-    with ThreadPoolExecutor(jobs) as pool:
-        list(pool.map(one, [attack for attack in chosen if not attack.alone]))
-    for attack in chosen:
-        if attack.alone:
-            one(attack)
-    return results
+def _processor_seconds() -> float:
+    """Of this process and of all that it waited for."""
+    whose = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    used = [resource.getrusage(each) for each in whose]
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
+def minutes_at_once() -> float:
+    """How long everything took in one call, from empty results; 0 where it was run in pieces."""
+    path = elapsed_file()
+    return float(path.read_text(encoding="utf-8")) / 60 if path.exists() else 0.0
+
+
+def elapsed_file() -> Path:
+    return KEPT / "results" / "elapsed"
 
 
 def _is_open(result: Result | None) -> bool:
@@ -111,4 +147,4 @@ def _line(result: Result) -> str:
     if result.broke:
         return "BROKE: " + "; ".join(result.broke)
     times = "once" if result.tries == 1 else f"{result.tries} times"
-    return f"held, {times}, {result.seconds:.1f} s"
+    return f"held, {times}, {result.seconds:.1f} s, {result.processor:.1f} s of processor"

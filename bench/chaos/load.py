@@ -50,10 +50,10 @@ _LISTED = Bound(10, 150)
 def attacks() -> list[Attack]:
     return [
         Attack("64 processes record into one folder at once", lambda: many_processes(64)),
-        Attack("10⁷ steps", lambda: many_steps(10**7, Bound(10, 400)), alone=True),
-        Attack("10⁶ facts", lambda: many_facts(10**6, Bound(30, 1_500)), alone=True),
-        Attack("10⁴ functions", lambda: many_functions(10**4, Bound(15, 500)), alone=True),
-        Attack("10⁴ runs below one directory", lambda: many_runs(10**4), alone=True),
+        Attack("10⁷ steps", lambda: many_steps(10**7, Bound(10, 400))),
+        Attack("10⁶ facts", lambda: many_facts(10**6, Bound(30, 1_500))),
+        Attack("10⁴ functions", lambda: many_functions(10**4, Bound(15, 500))),
+        Attack("10⁴ runs below one directory", lambda: many_runs(10**4)),
     ]
 
 

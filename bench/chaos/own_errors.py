@@ -21,7 +21,7 @@ from bench.chaos.processes import environment
 
 _TIMEOUT = 1500.0
 _PAIRS = 200
-_SHARES = 24  # of the injections into the recorder, each with one import of TensorFlow
+_SHARES = 12  # of the injections into the recorder, each with one import of TensorFlow
 _EXAMPLES = ("retracing", "feed_dict", "graph_growth", "memory_pressure", "input_bound")
 
 

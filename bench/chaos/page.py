@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Iterator, Mapping
 from datetime import date
 
-from bench.chaos.kept import Result, Results
+from bench.chaos.kept import Result, Results, minutes_at_once
 
 # Name of the module → title, and what is promised.
 PARTS = {
@@ -14,7 +14,7 @@ PARTS = {
         "Awkward programs",
         "Each program runs bare and recorded: the same bytes on stdout and stderr, the same exit "
         "code or signal, the same files with the same content and mode, and the same final weights. "
-        "Addresses, times and thread numbers in log lines are masked.",
+        "TensorFlow logs as it does by default; addresses, times and thread numbers are masked.",
     ),
     "faults": (
         "Faults",
@@ -48,6 +48,10 @@ _OPEN = (
     "there before TensorFlow is imported, or the recording began by `unslow attach`.",
     "- Of more than 8,192 facts of one kind in a process, some are read, with the last of each key: "
     "sums and counts stay exact, and the report says so.",
+    "- `__code__`, `__defaults__`, `inspect.getfullargspec` and the frames on the stack of a TensorFlow "
+    "function that we wrap are those of our wrapper; its name, signature, source, documentation and "
+    "annotations, tracebacks and the lines of warnings are the original's.",
+    "- `python -X importtime` and `-v` list our modules too.",
     "- `faulthandler` lists every thread of a process, our watcher among them.",
     "- `unslow prove`, `whatif` and `compare --repeat` run the recorded command again: give them "
     "only recordings that you trust as you would trust the script. Everything else only reads.",
@@ -69,14 +73,13 @@ def page(results: Mapping[str, Results]) -> str:
         "",
         f"Last written on {date.today().isoformat()}: **{tried:,} tries, {broke} broke**.",
         "",
-        "| part | attacks | tries | broke | not tried here | minutes |",
+        "| part | attacks | tries | broke | not tried here | processor minutes |",
         "|---|---:|---:|---:|---:|---:|",
     ]
     lines += [_summary(PARTS[part][0], each) for part, each in results.items()]
     lines += [
         "",
-        "Minutes are those of the attacks one by one; two run at a time, and they take longer where "
-        "other things run. What held is kept: a second `make chaos` tries what broke or is new.",
+        f"{_how_long()}What held is kept: a second `make chaos` tries what broke or is new.",
     ]
     for part, each in results.items():
         lines += ["", *_part(part, each)]
@@ -84,12 +87,18 @@ def page(results: Mapping[str, Results]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _how_long() -> str:
+    minutes = minutes_at_once()
+    where = "Two attacks run at a time, each with one core. "
+    return where + (f"All of it took {minutes:.0f} minutes in one call. " if minutes else "")
+
+
 def _summary(title: str, results: Results) -> str:
     rows = list(results.rows.values())
     tried = [row for row in rows if not row.skipped]
     tries, broke = sum(row.tries for row in tried), sum(len(row.broke) for row in rows)
     counts = f"{len(tried)} | {tries:,} | {broke} | {len(rows) - len(tried)}"
-    return f"| {title} | {counts} | {sum(row.seconds for row in tried) / 60:.0f} |"
+    return f"| {title} | {counts} | {sum(row.processor for row in tried) / 60:.0f} |"
 
 
 def _part(part: str, results: Results) -> Iterator[str]:

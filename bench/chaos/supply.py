@@ -15,7 +15,7 @@ from pathlib import Path
 
 from bench.chaos.damage import RECORDED
 from bench.chaos.kept import KEPT, ROOT, Attack, Result
-from bench.chaos.processes import environment
+from bench.chaos.processes import environment, environment_with
 
 _TIMEOUT = 900.0
 # The oldest versions that pyproject.toml allows; the newest are what pip finds.
@@ -35,6 +35,7 @@ def attacks() -> list[Attack]:
     return [
         Attack("commands that read, without a network", lambda: _offline(_COMMANDS)),
         Attack("commands that run a training, without a network", lambda: _offline(_RUNNING)),
+        Attack("commands beside a training, without a network", lambda: _offline(_BESIDE)),
         Attack("licences of what is vendored", licences),
         Attack("sdist and wheel", distributions),
         Attack("a fresh installation records a training", fresh_installation),
@@ -43,7 +44,7 @@ def attacks() -> list[Attack]:
     ]
 
 
-def _offline(commands: Sequence[Sequence[str]]) -> Result:
+def _offline(commands: Sequence[str]) -> Result:
     """In a network namespace that has no interface that is up, not even loopback.
 
     An audit hook in every process also notes who tries to connect, to listen or to find a host.
@@ -51,15 +52,16 @@ def _offline(commands: Sequence[Sequence[str]]) -> Result:
     unshare = shutil.which("unshare")
     if unshare is None or subprocess.run([unshare, "-rn", "true"], check=False).returncode:
         return Result(skipped="this user may make no network namespace")
-    unslow = [unshare, "-rn", sys.executable, "-m", "unslow"]
     with _project() as name, tempfile.TemporaryDirectory(prefix="unslow-chaos-") as audit:
         place, tried = Path(name), Path(audit) / "tried"
         (Path(audit) / "sitecustomize.py").write_text(_AUDIT.format(tried=str(tried)))
         (place / "train.py").write_text(_TRAINING)
-        broke = _commands(place, unslow, commands, {"PYTHONPATH": audit})
+        (place / "asked").write_text("".join(json.dumps(line) + "\n" for line in _ASKED))
+        shutil.copy(Path(__file__).parent / "faulty.py", place / "long.py")
+        broke = _commands(place, [unshare, "-rn"], sys.executable, commands, audit)
         if tried.exists():
             broke += [f"network: {line}" for line in sorted(set(tried.read_text().splitlines()))]
-    return Result(len(commands), "", tuple(broke), ", ".join(f"`{' '.join(c)}`" for c in commands))
+    return Result(len(commands), "", tuple(broke), ", ".join(f"`{line}`" for line in commands))
 
 
 # A retraced function, so that there is something to fix and to prove.
@@ -76,11 +78,39 @@ for number in range(120):
     step(float(number))
 """
 # Commands that run the training, in this order.
-_RUNNING: tuple[tuple[str, ...], ...] = (
-    ("run", "train.py"),
-    ("fix", "--prove", "--steps", "20"),
-    ("prove", "train.py", "train.py", "--steps", "20"),
-    ("why",),
+_RUNNING = (
+    "unslow run train.py",
+    "unslow fix --prove --steps 20",
+    "unslow prove train.py train.py --steps 20",
+    "unslow whatif --only xla --steps 10 --trials 2 train.py",
+    "unslow why",
+)
+# Trainings that run already, and one that an agent asks for.
+_BESIDE = (
+    "python long.py 100000 & unslow attach $! --steps 50 || exit 3; kill $!",
+    "python long.py 1500 & unslow watch $! || exit 3; wait",
+    "unslow run -q --out .unslow/two long.py 1500 & "
+    "until test -e .unslow/two/run.json; do sleep 0.1; done; unslow watch .unslow/two || exit 3",
+    "touch answers; { cat asked; until test $(grep -c '\"id\"' answers) = 4; do sleep 0.2; done; } "
+    "| unslow mcp > answers; test $(grep -c retracing answers) = 3 || exit 3",
+)
+_HELLO = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {},
+    "clientInfo": {"name": "chaos", "version": "1"},
+}
+_CALLS: tuple[dict[str, object], ...] = (
+    {"name": "why", "arguments": {"run": "one"}},
+    {"name": "check", "arguments": {"paths": ["retracing.py"]}},
+    {"name": "explain", "arguments": {"name": "retracing"}},
+)
+_ASKED: tuple[dict[str, object], ...] = (
+    {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": _HELLO},
+    {"jsonrpc": "2.0", "method": "notifications/initialized"},
+    *(
+        {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": call}
+        for number, call in enumerate(_CALLS, 1)
+    ),
 )
 _AUDIT = """import sys
 
@@ -93,31 +123,34 @@ def hook(event, arguments):
 
 sys.addaudithook(hook)
 """
-_COMMANDS: tuple[tuple[str, ...], ...] = (
-    ("--help",),
-    ("--version",),
-    ("runs",),
-    ("why",),
-    *(("why", "--format", form) for form in ("json", "html", "sarif", "markdown")),
-    ("fix",),
-    ("check", "retracing.py"),
-    ("explain", "retracing"),
-    ("compare", "one", "one"),
-    ("live", "one"),
-    ("watch", "one"),
-    ("env", "job"),
-    ("config",),
-    ("export", "perfetto", "one"),
+_COMMANDS = (
+    "unslow --help",
+    "unslow --version",
+    "unslow runs",
+    "unslow why",
+    *(f"unslow why --format {form}" for form in ("json", "html", "sarif", "markdown")),
+    "unslow fix",
+    "unslow check retracing.py",
+    "unslow explain retracing",
+    "unslow compare one one",
+    "unslow live one",
+    "unslow watch one",
+    "unslow env job",
+    "unslow config",
+    "unslow export perfetto one",
 )
 
 
 def _commands(
-    place: Path,
-    unslow: Sequence[str],
-    commands: Sequence[Sequence[str]],
-    variables: Mapping[str, str] | None = None,
+    place: Path, prefix: Sequence[str], python: str, commands: Sequence[str], path: str = ""
 ) -> list[str]:
-    return [text for words in commands for text in _failed([*unslow, *words], place, variables)]
+    """Lines of a shell in which `unslow` and `python` are those of an environment."""
+    named = f'unslow() {{ "{python}" -m unslow "$@"; }}; python() {{ exec "{python}" "$@"; }}; '
+    variables = {"PYTHONPATH": path} if path else {}
+    broke: list[str] = []
+    for line in commands:
+        broke += _failed([*prefix, "sh", "-c", named + line], place, variables)
+    return broke
 
 
 def _failed(
@@ -134,7 +167,7 @@ def _failed(
     )
     if done.returncode in (0, 1) and "Traceback" not in done.stderr:
         return []
-    return [f"{' '.join(command[-3:])}: exit {done.returncode}: {done.stderr[-300:]}"]
+    return [f"{' '.join(command[-3:])[-200:]}: exit {done.returncode}: {done.stderr[-300:]}"]
 
 
 def _project() -> tempfile.TemporaryDirectory[str]:
@@ -168,7 +201,7 @@ def distributions() -> Result:
     """Both are built, checked by twine, and installed by pip and, where it is there, by uv."""
     with tempfile.TemporaryDirectory(prefix="unslow-chaos-") as name:
         place = Path(name)
-        python = _environment(place / "tools", ["build", "twine", "uv"])
+        python = environment_with(["build", "twine", "uv"], place / "tools")
         built = _run([python, "-m", "build", "--outdir", str(place / "dist"), str(ROOT)])
         if built:
             return Result(broke=(built,))
@@ -176,7 +209,7 @@ def distributions() -> Result:
         broke = [_run([python, "-m", "twine", "check", "--strict", *map(str, files)])]
         broke += _unlicensed(files)
         for number, file in enumerate(files):
-            fresh = _environment(place / f"pip{number}", [str(file)])
+            fresh = environment_with([str(file)], place / f"pip{number}")
             broke += _commands_of(fresh)
             by_uv = place / f"uv{number}"
             uv = [python, "-m", "uv"]
@@ -207,7 +240,7 @@ def _unlicensed(files: Sequence[Path]) -> list[str]:
 def fresh_installation() -> Result:
     """Installed by pip alone, it records a training that runs in the environment of this suite."""
     with tempfile.TemporaryDirectory(prefix="unslow-chaos-") as name:
-        return Result(broke=tuple(_records(_environment(Path(name), [str(ROOT)]))))
+        return Result(broke=tuple(_records(environment_with([str(ROOT)], Path(name)))))
 
 
 def _records(python: str) -> list[str]:
@@ -235,7 +268,7 @@ def _with(pinned: list[str], label: str) -> Result:
     place = KEPT / f"bounds-{label}"
     shutil.rmtree(place, ignore_errors=True)
     try:
-        python = _environment(place, [str(ROOT), "pytest", "pytest-timeout", *pinned])
+        python = environment_with([str(ROOT), "pytest", "pytest-timeout", *pinned], place)
     except subprocess.CalledProcessError as problem:
         return Result(broke=(f"cannot be installed: {problem.stderr[-300:]}",))
     listed = subprocess.run(
@@ -255,16 +288,7 @@ _READER_TESTS = ("tests/runfolder", "tests/test_diagnose.py")
 
 def _commands_of(python: str) -> list[str]:
     with _project() as place:
-        return _commands(Path(place), [python, "-m", "unslow"], _COMMANDS)
-
-
-def _environment(place: Path, packages: list[str]) -> str:
-    """A fresh environment with some packages; the path of its Python."""
-    subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
-    python = str(place / "bin" / "python")
-    pip = [python, "-m", "pip", "install", "-qq", "--disable-pip-version-check", *packages]
-    subprocess.run(pip, check=True, capture_output=True, text=True, timeout=_TIMEOUT)
-    return python
+        return _commands(Path(place), [], python, _COMMANDS)
 
 
 def _run(command: Sequence[str]) -> str:

@@ -24,14 +24,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.chaos.kept import KEPT, ROOT, Attack, Result
-from bench.chaos.processes import TIMEOUT, environment
+from bench.chaos.kept import KEPT, ROOT, Attack, Result, only_one
+from bench.chaos.processes import TIMEOUT, environment, environment_with
 
 PROGRAMS = Path(__file__).parent / "programs"
 HELPER = PROGRAMS / "training.py"
 # What differs in every process: addresses, generated names, times and numbers of threads in logs.
 _NOISE = re.compile(
     rb"0x[0-9a-f]{6,}|__autograph_generated_file\w+|(?<=[IWEF])\d{4} [\d:.]+ +\d+(?= )"
+    rb"|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+(?=: [IWEF] )"
 )
 
 
@@ -97,16 +98,14 @@ def programs() -> list[Program]:
 
 
 def attacks() -> list[Attack]:
-    packages = sorted({word for program in programs() for word in program.needs})
-    python = _python_with(packages)
     return [
-        Attack(program.name, lambda program=program: compare(program, python))
-        for program in programs()
+        Attack(program.name, lambda program=program: compare(program)) for program in programs()
     ]
 
 
-def compare(program: Program, python: str) -> Result:
+def compare(program: Program) -> Result:
     """A program bare and recorded; bare once more where they differ."""
+    python = _python_with_packages() if program.needs else sys.executable
     bare = _run(program, python, recorded=False)
     recorded = _run(program, python, recorded=True)
     found = tuple(bare.differences(recorded))
@@ -134,7 +133,7 @@ def _run(program: Program, python: str, recorded: bool) -> Outcome:
         done = subprocess.run(
             command,
             cwd=folder,
-            env=environment(_variables(program)),
+            env=environment(_variables(program), quiet=False),
             input=program.header("input").encode().decode("unicode_escape").encode(),
             capture_output=True,
             timeout=TIMEOUT,
@@ -145,7 +144,7 @@ def _run(program: Program, python: str, recorded: bool) -> Outcome:
             _masked(done.stdout, mask, scratch),
             _masked(done.stderr, mask, scratch),
             done.returncode,
-            _digests(folder, program.header("ignore").split()),
+            _digests(folder, program.header("ignore").split(), scratch),
         )
 
 
@@ -173,30 +172,31 @@ def _masked(text: bytes, mask: str, scratch: str) -> bytes:
     return re.sub(mask.encode(), b"*", text) if mask else text
 
 
-def _digests(folder: Path, ignored: list[str]) -> dict[str, str]:
+def _digests(folder: Path, ignored: list[str], scratch: str) -> dict[str, str]:
     """Every file with its content and permissions."""
     found: dict[str, str] = {}
     for path in sorted(folder.rglob("*")):
         name = str(path.relative_to(folder))
         if not path.is_file() or "__pycache__" in name or name.startswith(tuple(ignored) or "\0"):
             continue
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        content = path.read_bytes().replace(scratch.encode(), b"HERE")
+        digest = hashlib.sha256(content).hexdigest()
         found[name] = f"{path.stat().st_mode:o} {digest}"
     return found
 
 
-def _python_with(packages: list[str]) -> str:
-    """An environment that has the packages and all that this one has."""
+def _python_with_packages() -> str:
+    """An environment that has what some programs need, and all that this one has."""
+    packages = sorted({word for program in programs() for word in program.needs})
     place = KEPT / "environment"
     python, ready = place / "bin" / "python", place / "ready"
-    if not ready.exists() or ready.read_text(encoding="utf-8").split() != packages:
-        print(f"==> an environment with {', '.join(packages)} in {place.relative_to(ROOT)}")
-        subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
-        site = next((place / "lib").glob("python3.*")) / "site-packages"
-        (site / "parent.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
-        pip = [str(python), "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
-        subprocess.run([*pip, *(p for p in packages if p not in _HERE)], check=True)
-        ready.write_text("\n".join(packages), encoding="utf-8")
+    with only_one(place):
+        if not ready.exists() or ready.read_text(encoding="utf-8").split() != packages:
+            print(f"==> an environment with {', '.join(packages)} in {place.relative_to(ROOT)}")
+            environment_with([p for p in packages if p not in _HERE], place)
+            site = next((place / "lib").glob("python3.*")) / "site-packages"
+            (site / "parent.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
+            ready.write_text("\n".join(packages), encoding="utf-8")
     return str(python)
 
 

@@ -20,7 +20,7 @@ class Trainer:
         with tf.GradientTape() as tape:
             loss = self.loss(by, self.model(bx, training=True))
         weights = self.model.trainable_variables
-        self.optimizer.apply(tape.gradient(loss, weights), weights)
+        self.optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights))
         return loss
 
     def train(self, data, epochs):

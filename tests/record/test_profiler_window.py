@@ -3,8 +3,31 @@
 from __future__ import annotations
 
 import os
+import sys
+from types import SimpleNamespace
+
+import pytest
 
 from unslow.record.probes.profiler import window
+
+
+class BusySession:
+    """Another session is active, so this one cannot start; it says when it goes."""
+
+    def start(self, folder: str, options: object) -> None:
+        raise RuntimeError("Another profiling session active.")
+
+    def __del__(self) -> None:
+        os.write(2, b"I0000 00:00:1 1 profiler_session.cc:150] Profiler session tear down.\n")
+
+
+def test_a_session_that_cannot_start_goes_without_a_word(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    module = SimpleNamespace(ProfilerSession=BusySession)
+    monkeypatch.setitem(sys.modules, window._PROFILER, module)  # type: ignore[arg-type]
+    assert window.open_window() is None
+    assert capfd.readouterr().err == ""
 
 
 def test_the_profilers_own_lines_are_kept_from_stderr_and_others_passed_on() -> None:

@@ -7,7 +7,11 @@ import threading
 import time
 from collections.abc import Iterator
 
-from unslow.record.engine.safe_inspection import instances_of
+import pytest
+
+from unslow.record.engine.reachable import _attributes
+from unslow.record.engine.safe_inspection import attributes, instances_of
+from unslow.record.probes.memory.named_values import _instance_dict
 
 
 class Tensor:
@@ -49,3 +53,15 @@ def test_tuples_that_another_thread_is_filling_are_left_alone() -> None:
         thread.join()
         sys.setswitchinterval(interval)
     assert not problems
+
+
+def test_a_proxy_whose_dict_cannot_be_read_has_no_attributes() -> None:
+    wrapt = pytest.importorskip("wrapt")  # comes with TensorFlow
+
+    class Wrapper(wrapt.ObjectProxy):  # type: ignore[misc]
+        pass
+
+    proxy = Wrapper({"kept": 1})
+    assert attributes(proxy) == {}
+    assert list(_attributes(Wrapper)(proxy)) == []
+    assert _instance_dict(proxy) == {}

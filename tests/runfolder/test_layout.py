@@ -109,6 +109,19 @@ def test_a_writer_that_cannot_write_stays_silent_and_says_why(tmp_path: Path) ->
     assert "could not be written" in writer.lost
 
 
+def test_a_program_that_replaces_a_system_call_sees_none_of_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[object] = []
+    for name in ("open", "write", "close", "fstat"):
+        monkeypatch.setattr(f"os.{name}", lambda *given: seen.append(given))
+    writer = Writer(str(tmp_path), "host-1")
+    writer.rows(row(1))
+    writer.close()
+    monkeypatch.undo()
+    assert not seen and (tmp_path / "host-1.steps").read_bytes() == row(1)
+
+
 def test_a_full_disk_is_said_and_not_raised() -> None:
     writer = Writer("/dev", "none")
     writer._paths = ("/dev/full", "/dev/full")

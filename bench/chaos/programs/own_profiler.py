@@ -1,3 +1,4 @@
+# mask: \d{4}(_\d\d){5}
 # ignore: profile
 import tensorflow as tf
 from training import Training, train

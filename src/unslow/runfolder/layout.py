@@ -228,6 +228,10 @@ def is_clock(value: object) -> bool:
     return isinstance(value, int) and 0 <= value < 1 << 63
 
 
+# A program may replace them in its modules, to count or to forbid what it does itself.
+_open, _write, _close, _fstat, _clock = os.open, os.write, os.close, os.fstat, time.perf_counter_ns
+
+
 class Writer:
     """Appends to the two logs of one process; after a failed write, `lost` says why it stopped."""
 
@@ -252,20 +256,20 @@ class Writer:
     def stalled(self) -> bool:
         """Whether the disk has not answered for a while."""
         since = self._since  # another thread may be done this very moment
-        return bool(since) and time.perf_counter_ns() - since > _STALLED
+        return bool(since) and _clock() - since > _STALLED
 
     def _append(self, which: int, data: bytes) -> None:
         if self.lost:
             return
-        self._since = time.perf_counter_ns()
+        self._since = _clock()
         try:
             if not self._is_open(which):
                 flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0)
-                self._files[which] = os.open(self._paths[which], flags, 0o644)
+                self._files[which] = _open(self._paths[which], flags, 0o644)
                 self._known[which] = _identity(self._files[which])
-            written = os.write(self._files[which], data)
+            written = _write(self._files[which], data)
             while written < len(data):  # a nearly full disk takes a part first
-                written += os.write(self._files[which], data[written:])
+                written += _write(self._files[which], data[written:])
             self.written += len(data)
         except OSError as problem:
             self.lost = f"the run folder could not be written: {problem.strerror or problem}"
@@ -279,13 +283,13 @@ class Writer:
     def close(self) -> None:
         for which, file in enumerate(self._files):
             if self._is_open(which):
-                os.close(file)
+                _close(file)
         self._files = [-1, -1]
 
 
 def _identity(file: int) -> tuple[int, int] | None:
     try:
-        found = os.fstat(file)
+        found = _fstat(file)
     except OSError:
         return None
     return found.st_dev, found.st_ino

@@ -223,15 +223,10 @@ def clean_exception(error: BaseException | None, depth: int = 0) -> None:
 
 def hide_wrappers() -> Callable[[], None]:
     """Take our frames out of every traceback that is printed; returns the undo."""
+    import threading
     import traceback
 
-    shown = sys.excepthook
     initialise = traceback.TracebackException.__init__
-    walked = traceback.walk_tb
-
-    def hook(kind: Foreign, error: Foreign, trace: Foreign) -> None:
-        clean_exception(error)
-        shown(kind, error, clean(trace))
 
     def init(
         self: Foreign,
@@ -243,19 +238,67 @@ def hide_wrappers() -> Callable[[], None]:
         clean_exception(exc_value)
         initialise(self, exc_type, exc_value, clean(exc_traceback), **options)
 
-    def walk_tb(tb: Foreign) -> Foreign:
-        return (found for found in walked(tb) if not _is_ours(found[0].f_code))
+    undo = [
+        *_put_hooks(sys, "excepthook", _cleaning_three),
+        *_put_hooks(sys, "unraisablehook", _cleaning_one),
+        *_put_hooks(threading, "excepthook", _cleaning_one),
+        *(_put_filter(traceback, name) for name in _WALKS if hasattr(traceback, name)),
+        _put(traceback.TracebackException, "__init__", init),
+    ]
 
-    sys.excepthook = hook
-    traceback.walk_tb = walk_tb
-    traceback.TracebackException.__init__ = init  # type: ignore[method-assign]
+    def undo_all() -> None:
+        for take_out in undo:
+            take_out()
 
-    def undo() -> None:
-        if sys.excepthook is hook:
-            sys.excepthook = shown
-        if traceback.TracebackException.__init__ is init:
-            traceback.TracebackException.__init__ = initialise  # type: ignore[method-assign]
-        if traceback.walk_tb is walk_tb:
-            traceback.walk_tb = walked
+    return undo_all
 
-    return undo
+
+def _cleaning_three(shown: Foreign) -> Foreign:
+    def hook(kind: Foreign, error: Foreign, trace: Foreign) -> None:
+        clean_exception(error)
+        shown(kind, error, clean(trace))
+
+    return hook
+
+
+def _cleaning_one(shown: Foreign) -> Foreign:
+    def hook(given: Foreign) -> None:
+        clean_exception(given.exc_value)
+        shown(given)
+
+    return hook
+
+
+def _put_hooks(owner: Foreign, name: str, cleaning: Foreign) -> list[Callable[[], None]]:
+    """Replace a hook, and Python's own by its other name, which a program's hook often calls."""
+    ours = cleaning(getattr(owner, name))
+    own = f"__{name}__"
+    same = getattr(owner, own) is getattr(owner, name)
+    original = ours if same else cleaning(getattr(owner, own))
+    return [_put(owner, name, ours), _put(owner, own, original)]
+
+
+# By which `traceback` goes over the frames of a traceback: until Python 3.10, and since.
+_WALKS = ("walk_tb", "_walk_tb_with_full_positions")
+
+
+def _put_filter(owner: Foreign, name: str) -> Callable[[], None]:
+    """Let a function that goes over frames leave out ours."""
+    original = getattr(owner, name)
+
+    def without_ours(tb: Foreign) -> Foreign:
+        return (found for found in original(tb) if not _is_ours(found[0].f_code))
+
+    return _put(owner, name, without_ours)
+
+
+def _put(owner: Foreign, name: str, function: Foreign) -> Callable[[], None]:
+    """Replace an attribute; the undo leaves what somebody else put there since."""
+    original = getattr(owner, name)
+    setattr(owner, name, function)
+
+    def take_out() -> None:
+        if getattr(owner, name) is function:
+            setattr(owner, name, original)
+
+    return take_out

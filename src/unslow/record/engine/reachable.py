@@ -29,6 +29,7 @@ from unslow.record.engine.frames import UserCode, local_names
 from unslow.record.engine.safe_inspection import (
     attributes,
     container_of,
+    dict_by,
     module_file,
     module_names,
     values,
@@ -181,7 +182,7 @@ def _attributes(kind: type) -> Parts:
             read_dict = found
 
     def parts(value: Foreign) -> Iterator[Foreign]:
-        held = read_dict.__get__(value) if read_dict is not None else {}
+        held = dict_by(read_dict, value) if read_dict is not None else {}
         yield from list(held.values())
         for slot in slots:
             try:

@@ -79,8 +79,21 @@ def attributes(value: object) -> dict[str, Foreign]:
         held = type.__dict__["__dict__"].__get__(kind).get("__dict__")
         if held is not None:
             if type(held) is GetSetDescriptorType:
-                found.update(held.__get__(value))
+                found.update(dict_by(held, value))
             break
+    return found
+
+
+def dict_by(descriptor: GetSetDescriptorType, value: object) -> dict[str, Foreign]:
+    """An object's own dict by the descriptor of its class; empty where that does not read it.
+
+    TensorFlow wraps dicts of a model in proxies of wrapt: 1.14 raises TypeError, 2.5 asks the dict
+    for its attributes, which it has not.
+    """
+    try:
+        found: dict[str, Foreign] = descriptor.__get__(value)
+    except (TypeError, AttributeError):
+        found = {}
     return found
 
 

@@ -13,6 +13,7 @@ from unslow.record.engine.frames import local_names
 from unslow.record.engine.recorder import Recorder
 from unslow.record.engine.safe_inspection import (
     container_of,
+    dict_by,
     length,
     module_file,
     module_names,
@@ -177,10 +178,7 @@ def _instance_dict(value: object) -> dict[str, Foreign]:
     for kind in type(value).__mro__:
         held = type.__dict__["__dict__"].__get__(kind).get("__dict__")
         if held is not None:
-            found: dict[str, Foreign] = {}
-            if type(held) is GetSetDescriptorType:
-                found = held.__get__(value)
-            return found
+            return dict_by(held, value) if type(held) is GetSetDescriptorType else {}
     return {}
 
 

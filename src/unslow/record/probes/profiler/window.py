@@ -21,6 +21,7 @@ _OURS = re.compile(
     rb"^.*\] (?:Profiler session|\w+_tracer_level|Collecting XSpace).*\n?", re.MULTILINE
 )
 _STDERR = 2
+_write = os.write  # a program may replace it
 USUAL_LEVEL = 2  # all ops
 # Making a profile of these takes 0.1 s: an event takes 2.5 µs (TensorFlow 2.21, a 2 GHz core), and
 # up to twice that where names are long.
@@ -79,16 +80,16 @@ def open_window(folder: str = "", level: int = USUAL_LEVEL) -> Window | None:
     module = sys.modules.get(_PROFILER)
     if module is None:
         return None
-    try:
-        with _muted():
+    options = {"host_tracer_level": level, "python_tracer_level": 0, "device_tracer_level": 0}
+    with _muted():
+        session = None
+        try:
             session = module.ProfilerSession()
-            session.start(
-                folder,
-                {"host_tracer_level": level, "python_tracer_level": 0, "device_tracer_level": 0},
-            )
-        return Window(session)
-    except Exception:  # noqa: BLE001 - the fence of a probe: another session is active
-        return None
+            session.start(folder, options)
+            return Window(session)
+        except Exception:  # noqa: BLE001 - the fence of a probe: another session is active
+            session = None  # while its last words are kept out
+            return None
 
 
 def close_window(window: Window) -> bytes:
@@ -140,7 +141,7 @@ def _muted() -> Iterator[None]:
         text = _OURS.sub(b"", os.pread(holder, size, 0)) if size else b""
         os.close(holder)
         if text:
-            os.write(_STDERR, text)
+            _write(_STDERR, text)
 
 
 def after_fork() -> None:
