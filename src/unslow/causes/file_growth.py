@@ -101,8 +101,8 @@ class FileGrowth(Cause):
             forecast=Forecast(
                 step=loop.steps * 10,
                 bytes=folder.bytes + 9 * loop.steps * rate,
-                text=f"the disk is full after about {say.estimate(folder.free / rate):,} more steps, "
-                f"{left} after the end of this run",
+                text=f"the disk is full after about {say.estimate(folder.free / rate):,} more "
+                f"steps, {left} after the end of this run",
                 on_disk=True,
             ),
             advice=_advice(saver.call),

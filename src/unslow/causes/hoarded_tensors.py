@@ -58,9 +58,9 @@ _KEEP_LESS = (
     "latest few: `collections.deque(maxlen=100)`."
 )
 _KEEP_FEW = (
-    "Keep in `{path}` only what is used later: the latest few (`collections.deque(maxlen=100)`), or "
-    "a part or summary of each. If all must be kept, write them to disk; pictures take a quarter of "
-    "float32 as uint8 arrays."
+    "Keep in `{path}` only what is used later: the latest few (`collections.deque(maxlen=100)`), "
+    "or a part or summary of each. If all must be kept, write them to disk; pictures take a "
+    "quarter of float32 as uint8 arrays."
 )
 _KEEP_PART = "Keep only what is needed of `{path}`: joining copies all of it each time."
 _LIMIT_CACHE = (
@@ -107,9 +107,9 @@ class HoardedTensors(Cause):
     The fix
     Keep numbers instead of tensors (`float(loss)`), a running metric instead of a list, or only
     the latest few in a `collections.deque(maxlen=…)`. Of pictures, gradients or feature maps, keep
-    the latest few or what is used later, or write them to disk. Nothing that a step made may be reachable
-    from a container that only grows. Of a NumPy array, a slice is a view that keeps all of the
-    array: store a copy of it.
+    the latest few or what is used later, or write them to disk. Nothing that a step made may be
+    reachable from a container that only grows. Of a NumPy array, a slice is a view that keeps all
+    of the array: store a copy of it.
 
     When we are wrong
     A replay buffer or a cache that fills up looks the same until it stops growing; after that it

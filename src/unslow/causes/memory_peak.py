@@ -64,8 +64,8 @@ _ADVICE = {
     "is held.",
     Reason.CONSTANT: "Pass the arrays as arguments, look rows up outside of the function, or keep "
     "them in a `tf.Variable(..., trainable=False)`.",
-    Reason.REPEATED: "Put `repeat`, and a shuffle if there is one, behind `cache`: it then holds one "
-    "pass, and the later ones are read from it.",
+    Reason.REPEATED: "Put `repeat`, and a shuffle if there is one, behind `cache`: it then holds "
+    "one pass, and the later ones are read from it.",
     Reason.PREFETCH: "Let TensorFlow choose: `prefetch(tf.data.AUTOTUNE)` holds a few elements.",
     Reason.BROADCAST: "Reduce it without the large tensor: squared distances are "
     "`|a|² + |b|² - 2·a·b`, which is a `tf.matmul`. Otherwise go over the rows in chunks: then one "

@@ -399,8 +399,8 @@ def _advice(work: PythonWork, is_new: bool) -> str:
         )
     if is_new:
         return (
-            "Write it as TensorFlow operations in `Dataset.map`, or with NumPy on whole batches. It "
-            "makes other elements in every pass: keep only what comes before anything random."
+            "Write it as TensorFlow operations in `Dataset.map`, or with NumPy on whole batches. "
+            "It makes other elements in every pass: keep only what comes before anything random."
         )
     return (
         "Write it as TensorFlow operations in `Dataset.map`, or with NumPy on whole batches; if it "

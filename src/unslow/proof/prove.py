@@ -28,7 +28,7 @@ ALWAYS_SAME = 1e-5  # differences below this are rounding in any training
 # 1.0e-5 after the 8 steps of a convolutional network with Adam, with and without XLA.
 _ROUNDED_PER_STEP = 2e-6
 _MOST_ROUNDED = 1e-4  # however many steps: a learning rate that is 1 % off shows ten times that
-# A hundred times that. Where the loss may decide, a trial that shows the effect of rounding is saved.
+# A hundred times that. Where the loss may decide, no trial shows the effect of rounding.
 _NEVER_ROUNDED = 1e-2
 _MOST_ADAPTIONS = 3  # times that the number of steps is changed so that both sides can end there
 _SIDES = ("before", "after")

@@ -27,8 +27,8 @@ from unslow.proof.trials import Side, Trial, run_trial
 from unslow.report import words
 
 FEWEST_SEEDS, MOST_SEEDS = 5, 20  # of each side; a training against itself takes 8 on average
-# In a trial, or the whole training where that is shorter. Harm often shows late: docs/quality.md has
-# what passes by fewer steps.
+# In a trial, or the whole training where that is shorter. Harm often shows late: docs/quality.md
+# has what passes by fewer steps.
 STEPS = 120
 _USUAL_SEEDS = 8  # for which time is planned
 _PARTS = 3  # beginning, middle and end of the trial
@@ -182,7 +182,8 @@ class _Parts:
 
     @property
     def before(self) -> Floats:
-        return self.means[0]
+        before: Floats = self.means[0]
+        return before
 
     @property
     def gap(self) -> Floats:

@@ -14,8 +14,8 @@ from unslow.proof.question import PAIRS
 # Between the nearest two trials. Simulated: with less, a busy machine proves a script against
 # itself.
 _CLEAR = 1.5
-# After two pairs. Simulated with levels that differ by 8 % to 60 % between processes: a script against
-# itself is as seldom that far apart in two pairs as 1.5 times in three (0.9 % at 60 %).
+# After two pairs. Simulated with levels that differ by 8 % to 60 % between processes: a script
+# against itself is as seldom that far apart in two pairs as 1.5 times in three (0.9 % at 60 %).
 _CLEAR_OF_TWO = 2.5
 _FASTER = 1.10  # a smaller gain is not worth changing somebody's code (judgement)
 

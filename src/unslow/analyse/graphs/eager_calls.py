@@ -26,8 +26,8 @@ _FEW_OPS = 50  # fewer are no loop over ops
 # Dispatching an op with the Python around it, as a multiple of the dispatch alone: 5 to 15 were
 # seen for plain ops, more for Keras layers. Time beyond that is not spent on dispatching ops.
 _AROUND_DISPATCH = 15.0
-# Seconds to dispatch one op: 10 to 25 µs were seen, on a busy machine too. Where the quickest ops of
-# a window take far longer, all of them compute: a loop that encodes pictures.
+# Seconds to dispatch one op: 10 to 25 µs were seen, on a busy machine too. Where the quickest ops
+# of a window take far longer, all of them compute: a loop that encodes pictures.
 _USUAL_DISPATCH, _MOST_DISPATCH = 2e-5, 5e-5
 _MAKES_VARIABLES = ("VarHandleOp", "VariableV2")
 _VARIABLES_SHARE = 0.05  # of the ops, a judgement: one in about six makes one while Keras builds

@@ -62,7 +62,7 @@ class CachePlan:
 
     @property
     def reshuffled(self) -> int:
-        """The buffer of a shuffle that must be added to have another order in every pass; 0: none."""
+        """The buffer of a shuffle that must be added for a new order in every pass; 0: none."""
         return round(self.length) if self.reordered and not self.shuffled else 0
 
 

@@ -1,4 +1,4 @@
-"""Repeats a distributed dataset, and counts its batches instead of asking all workers for an end."""
+"""Repeats a distributed dataset, and counts its batches instead of asking all workers."""
 
 from __future__ import annotations
 

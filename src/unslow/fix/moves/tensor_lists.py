@@ -34,7 +34,7 @@ def always_given_tensors(script: Script, function: NamedFunction, name: str) -> 
 
 
 def _unpacked(script: Script, function: NamedFunction, name: str) -> Iterator[ast.expr]:
-    """What `f(*g(…))` gives for a parameter: a part of the tuple that the other function returns."""
+    """What `f(*g(…))` gives for a parameter: a part of the tuple that the other returns."""
     names = positional_names(function)
     if name not in names:
         return

@@ -14,9 +14,9 @@ _MOST_INPUTS = 512  # of a function, whose outputs are compared when they come a
 _MOST_OPEN = 8  # passes under way
 _MOST_PASSES = 4  # the first and three more: a few hundred elements would do
 _MOST_STRINGS = 256  # in an array of them
-# The cost: at most a few per cent of what the function itself takes, and a twentieth of a second for
-# functions that take next to nothing. 2 to 8 µs of a processor for an array were measured; by the
-# wall clock it is several times as much where other threads want Python's lock.
+# The cost: at most a few per cent of what the function itself takes, and a twentieth of a second
+# for functions that take next to nothing. 2 to 8 µs of a processor for an array were measured; by
+# the wall clock it is several times as much where other threads want Python's lock.
 _MOST_COST = 0.03
 _FREE_COST = 50_000_000  # nanoseconds
 _GENERATOR = "generator_py_func"  # TensorFlow's functions around a generator, on 2.15 to 2.21
