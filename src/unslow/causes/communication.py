@@ -9,7 +9,7 @@ from unslow.analyse import wording as say
 from unslow.analyse.run.tallies import line_totals
 from unslow.analyse.sketches.jobs import Hand, JobSketch
 from unslow.analyse.sketches.sketch import Sketch, at
-from unslow.analyse.workers.assemble import job_of
+from unslow.analyse.workers.assemble import READS, job_of
 from unslow.analyse.workers.job import Job
 from unslow.analyse.workers.transfer import (
     BETWEEN,
@@ -24,16 +24,7 @@ from unslow.analyse.workers.transfer import (
 )
 from unslow.cause import Cause
 from unslow.facts.schema import Place
-from unslow.facts.workers import (
-    Collective,
-    EagerReduce,
-    RemoteFetch,
-    RemoteWork,
-    SharedWindow,
-    StrategyMade,
-    SyncBlock,
-    WorkerIdentity,
-)
+from unslow.facts.workers import Collective, EagerReduce, RemoteFetch, RemoteWork
 from unslow.fix.edit.script import Script
 from unslow.fix.moves.compile_step import compile_step
 from unslow.fix.moves.rarer_reduce import reduce_rarely
@@ -78,16 +69,7 @@ class Communication(Cause):
     """
 
     title = "the workers spend the step in collectives"
-    reads = (
-        WorkerIdentity,
-        SyncBlock,
-        StrategyMade,
-        Collective,
-        EagerReduce,
-        RemoteWork,
-        RemoteFetch,
-        SharedWindow,
-    )
+    reads = (*READS, EagerReduce, RemoteFetch)
 
     def detect(self, run: Run) -> Iterable[Finding]:
         job = job_of(run)

@@ -9,18 +9,10 @@ import numpy as np
 from unslow.analyse import wording as say
 from unslow.analyse.account import SETUP
 from unslow.analyse.sketches.jobs import Hand, JobSketch
-from unslow.analyse.workers.assemble import job_of
+from unslow.analyse.workers.assemble import READS, job_of
 from unslow.analyse.workers.job import Job, State, Work, names
 from unslow.analyse.workers.reasons import Reason, Why, reason_of
 from unslow.cause import Cause
-from unslow.facts.workers import (
-    Collective,
-    RemoteWork,
-    SharedWindow,
-    StrategyMade,
-    SyncBlock,
-    WorkerIdentity,
-)
 from unslow.model import Certainty, Evidence, Finding, Run
 
 _MOST_STEPS = 0.5  # a worker that is last in fewer is late occasionally
@@ -93,7 +85,7 @@ class Straggler(Cause):
     """
 
     title = "the other workers wait for one"
-    reads = (WorkerIdentity, SyncBlock, StrategyMade, Collective, RemoteWork, SharedWindow)
+    reads = READS
 
     def detect(self, run: Run) -> Iterable[Finding]:
         job = job_of(run)

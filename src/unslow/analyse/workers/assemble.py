@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from unslow.analyse.input.waits import waits
+from unslow.analyse.input import waits as input_waits
 from unslow.analyse.workers.collectives import collectives_of
 from unslow.analyse.workers.job import Exact, Job, RemoteWorker
 from unslow.analyse.workers.members import Member, Members, members_of
@@ -23,9 +23,25 @@ from unslow.analyse.workers.step_account import (
     table_of,
 )
 from unslow.analyse.workers.windows import exact_of
-from unslow.facts.workers import RemoteWork, StrategyMade, SyncBlock, WorkerIdentity
+from unslow.facts.workers import (
+    Collective,
+    RemoteWork,
+    SharedWindow,
+    StrategyMade,
+    SyncBlock,
+    WorkerIdentity,
+)
 from unslow.model import Run
 
+READS = (
+    WorkerIdentity,
+    SyncBlock,
+    StrategyMade,
+    Collective,
+    RemoteWork,
+    SharedWindow,
+    *input_waits.READS,
+)
 _MOST_JOBS = 4
 _JOBS: dict[int, tuple[weakref.ref[Run], Job | None]] = {}  # by the id of the run
 
@@ -115,7 +131,7 @@ def _fed_inside(run: Run, processes: Sequence[int]) -> dict[int, float]:
     """Per row: seconds of a step in which its compiled call waits for an element."""
     rows = {process: row for row, process in enumerate(processes)}
     seconds, steps = dict.fromkeys(rows.values(), 0.0), dict.fromkeys(rows.values(), 0)
-    for wait in waits(run):
+    for wait in input_waits.waits(run):
         row = rows.get(wait.loop.process)
         if row is not None:
             seconds[row] += wait.hidden * wait.steps
