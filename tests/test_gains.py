@@ -18,7 +18,6 @@ OTHER_RESULTS = {
     "kernels_rebuilt_every_step": "random ops go on drawing instead of starting again",
     "model_rebuilt": "one model instead of one for every fold: each starts from the same weights",
     "iterator_rebuilt": "one iterator goes through one shuffle, where each new one shuffled anew: other batches",
-    "python_input_shuffled": "a shuffle chooses the order of later passes, where the generator did",
     "wide_dtypes_keras": "the same seed draws other starting weights in float32",
 }
 LOUD = {
