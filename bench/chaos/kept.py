@@ -83,7 +83,7 @@ def run_all(parts: Mapping[str, Sequence[Attack]], jobs: int, again: bool = Fals
 
     A process of its own: attacks replace functions of unslow, and a crash is a failure of one.
     """
-    running: dict[int, ForkProcess] = {}
+    running: dict[int, _Running] = {}
     for part, attacks in parts.items():
         kept = Results.load(part).rows
         for attack in attacks:
@@ -91,33 +91,42 @@ def run_all(parts: Mapping[str, Sequence[Attack]], jobs: int, again: bool = Fals
                 continue
             if len(running) >= jobs:
                 _wait_for_one(running)
-            label = f"{part}: {attack.name}"
-            process = get_context("fork").Process(target=_try, args=(part, attack), name=label)
+            process = get_context("fork").Process(target=_try, args=(part, attack))
             process.start()
-            running[process.sentinel] = process
+            running[process.sentinel] = _Running(process, part, attack.name)
     while running:
         _wait_for_one(running)
 
 
-def _wait_for_one(running: dict[int, ForkProcess]) -> None:
+@dataclass(frozen=True)
+class _Running:
+    process: ForkProcess
+    part: str
+    name: str
+
+
+def _wait_for_one(running: dict[int, _Running]) -> None:
     for sentinel in connection.wait(list(running)):
-        process = running.pop(sentinel)  # type: ignore[call-overload]
-        process.join()
-        if process.exitcode:
-            print(f"{process.name}: the attack itself died with {process.exitcode}", flush=True)
+        ended = running.pop(sentinel)  # type: ignore[call-overload]
+        ended.process.join()
+        if ended.process.exitcode:
+            result = Result(broke=(f"the attack itself died with {ended.process.exitcode}",))
+            _keep(ended.part, ended.name, result)
 
 
 def _try(part: str, attack: Attack) -> None:
     began = perf_counter()
-    results = Results.load(part)
-    results.keep(attack.name, Result(broke=("it was not finished",)))
     try:
         result = attack.run()
     except Exception as problem:  # noqa: BLE001 - one attack must not stop the others
         result = Result(broke=(f"the attack itself failed: {problem!r}",))
     result = replace(result, seconds=perf_counter() - began, processor=_processor_seconds())
-    results.keep(attack.name, result)
-    print(f"{part}: {attack.name}: {_line(result)}", flush=True)
+    _keep(part, attack.name, result)
+
+
+def _keep(part: str, name: str, result: Result) -> None:
+    Results.load(part).keep(name, result)
+    print(f"{part}: {name}: {_line(result)}", flush=True)
 
 
 def _processor_seconds() -> float:
