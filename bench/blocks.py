@@ -171,7 +171,7 @@ def budget(recording: Any) -> dict[str, Any]:
     clock = time.pthread_getcpuclockid(watcher._thread)
     return {
         "steps": recording.steps.total,
-        "looks": dict(recorder.looks),
+        "looks": dict(recorder.inspection_times),
         "calls": sum(lane.calls for lane in recorder.lanes),
         "call_cost": watcher.call_cost,
         "watcher": time.clock_gettime_ns(clock),

@@ -16,18 +16,19 @@ def update(states, targets):
     return loss
 
 
-def moved(x, y, z):
-    """One step of the Lorenz system."""
-    dx = 10.0 * (y - x)
-    dy = x * (28.0 - z) - y
-    dz = x * y - 2.6667 * z
-    return x + 0.005 * dx, y + 0.005 * dy, z + 0.005 * dz
+def simulated(x, y, z):
+    """Forty steps of the Lorenz system."""
+    for _ in range(40):
+        dx = 10.0 * (y - x)
+        dy = x * (28.0 - z) - y
+        dz = x * y - 2.6667 * z
+        x, y, z = x + 0.005 * dx, y + 0.005 * dy, z + 0.005 * dz  # <-- eager-calls
+    return x, y, z
 
 
 for episode in range(60):
     x, y, z = tf.unstack(tf.random.normal([3, 64]))
-    for turn in range(40):
-        x, y, z = moved(x, y, z)  # <-- eager-calls
+    x, y, z = simulated(x, y, z)
     features = tf.stack([x, y, z, x * y, y * z, x * z, x * x, z * z], axis=1) / 1000.0
     loss = update(features, tf.stack([x, y, z], axis=1) / 30.0)
 print("loss", round(float(loss), 3))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from bench.quality import HARMFUL, INJECTED, TASKS, Change, Decision, page
+from bench.quality import HARMFUL, INJECTED, SHORT, TASKS, Change, Decision, page
 
 
 def decision(kind: str, passed: bool) -> Decision:
-    return Decision(kind, "classes, Adam", "rate=10", 0.5, passed, 0.1, 0.2)
+    return Decision(kind, "classes, Adam", "rate=10", 0.5, passed, 8, (passed,) * len(SHORT))
 
 
 def test_only_wrong_decisions_are_counted_as_wrong() -> None:
@@ -18,7 +18,7 @@ def test_only_wrong_decisions_are_counted_as_wrong() -> None:
             decision("lost shuffle", False),
         ]
     )
-    assert "| a training against itself, with other seeds | 2 | 1 (50.0%) not accepted |" in text
+    assert "| a training against itself | 2 | 1 (50.0%) not accepted |" in text
     assert "| injected harm | 2 | 1 (50.0%) accepted |" in text
     assert "- lost shuffle (rate=10), classes, Adam: +50%" in text
 

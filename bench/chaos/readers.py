@@ -186,13 +186,13 @@ class Live:
         from unslow.report.live import frame, painted
 
         watch = Watch(str(given))
-        view = watch.look()
+        view = watch.poll()
         json.dumps(view)
         painted(frame(view, 80, 40), 80)
         for path in (*given.glob("*.events"), *given.glob("*.steps")):
             with path.open("ab") as file:
                 file.write(path.read_bytes()[-500:-3])
-        painted(frame(watch.look(), 40, 10), 40)
+        painted(frame(watch.poll(), 40, 10), 40)
 
 
 class Exports:

@@ -178,4 +178,4 @@ def test_the_probe_writes_what_it_compared(tmp_path: Path) -> None:
     lines = next(tmp_path.glob("*.events")).read_text().splitlines()
     facts = [fact for fact in map(json.loads, lines) if fact.get("k") == "python_elements"]
     assert [(fact["compared"], fact["same"]) for fact in facts] == [(40, True)]
-    assert recording.recorder.looks["python_functions"] > 0
+    assert recording.recorder.inspection_times["python_functions"] > 0

@@ -155,3 +155,17 @@ def test_a_loop_in_which_nothing_can_be_compiled_keeps_the_obstacle_of_its_line(
     line = text.splitlines().index("    loss = agent.learn(sample(rows))") + 1
     with pytest.raises(CannotEdit, match="draws random numbers in Python"):
         compile_call(Script("a.py", text), line)
+
+
+def test_a_loop_over_ops_is_compiled_with_the_function_that_is_repeated() -> None:
+    text = """import tensorflow as tf
+
+def simulated(x):
+    for _ in range(40):
+        x = x + 0.5 * tf.sin(x)
+    return x
+
+for episode in range(60):
+    x = simulated(tf.random.normal([64]))
+"""
+    assert "@tf.function" in compile_call(Script("train.py", text, {}), 5).script.text

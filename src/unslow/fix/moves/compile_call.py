@@ -68,10 +68,12 @@ def _attempts(
     for call in script.calls_at(line):
         yield partial(_compiled, script, call, calls_model)
     around = script.function_at(line)
-    if script.loop_at(line) is not None:
+    in_loop = script.loop_at(line) is not None
+    if in_loop:
         yield partial(_compiled_metric, script, line)
         yield partial(_compiled_beside, script, line)
-    elif around is not None:
+    # A loop inside of a function is compiled with it, if it is the function that is repeated.
+    if around is not None and (not in_loop or called_in_loop(script, around)):
         yield partial(_compiled_function, script, around)
 
 
