@@ -138,7 +138,7 @@ def account_of(run: Run, findings: Sequence[Finding]) -> Account:
         return Account(run.seconds, ())
     process = max(run.processes, key=lambda each: each.ended - each.started)
     loops = run.loops_of(process.index)
-    samples = _named_endings(run, run.samples_of(process.index))
+    samples = named_endings(run, run.samples_of(process.index))
     faults = [finding for finding in findings if finding.fault and finding.seconds > 0]
     inside = [finding for finding in faults if not finding.stretch]
     stretches = []
@@ -216,7 +216,7 @@ def _starts(loop: Loop) -> list[int]:
     return [0, *again] if len(again) <= _FEW_STARTS else [0]
 
 
-def _named_endings(run: Run, samples: Sequence[Sample]) -> list[Sample]:
+def named_endings(run: Run, samples: Sequence[Sample]) -> list[Sample]:
     """Samples at a `for` line over a dataset below which nothing runs: the iterator is let go.
 
     TensorFlow then waits for the thread that tunes the pipeline, which may sleep for a minute (seen
