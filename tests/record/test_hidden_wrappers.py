@@ -6,6 +6,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Iterator
+from types import TracebackType
 
 import pytest
 
@@ -76,6 +77,17 @@ def test_a_hook_that_reads_the_frames_does_not_see_them() -> None:
     except ValueError as error:
         names = [frame.name for frame in traceback.extract_tb(error.__traceback__)]
     assert names[1:] == ["user_code"]
+
+
+@pytest.mark.usefixtures("hidden")
+def test_who_asks_for_one_frame_gets_one_even_if_it_is_a_wrappers() -> None:
+    """As pytest does when it shows a failure."""
+    try:
+        wrapper()
+    except ValueError as error:
+        inner = error.__traceback__.tb_next  # type: ignore[union-attr]
+    alone = TracebackType(None, inner.tb_frame, inner.tb_lasti, inner.tb_lineno)  # type: ignore[union-attr]
+    assert [frame.name for frame in traceback.extract_tb(alone)] == ["wrapper"]
 
 
 @pytest.mark.usefixtures("hidden")

@@ -151,7 +151,8 @@ def fast_caller(
     """A wrapper that takes the fast path where there is one, and the function that gives it one.
 
     What the wrapper needs of a path is kept in variables of its own: each attribute that is read
-    costs, too. Another thread may stop the path at any time: it clears `owner`, then `note`.
+    costs, too. Another thread may stop the path at any time, also while this one follows a new
+    path: whatever the order, the next call is made in full, or departs at its end.
     """
     plain, raised, departed, failed = (
         wrapped.plain,
@@ -165,9 +166,9 @@ def fast_caller(
     path = lane = note = matches = stack = code = above = cast(Foreign, None)
 
     def stop() -> None:
-        nonlocal owner, note
+        nonlocal owner, limit
         owner = 0
-        note = None
+        limit = -1  # for a call that is under way
 
     def follow(entered: FastPath) -> None:
         nonlocal path, lane, owner, thread, stack, note, left, calls, limit, matches

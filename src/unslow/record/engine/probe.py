@@ -283,11 +283,15 @@ _WALKS = ("walk_tb", "_walk_tb_with_full_positions")
 
 
 def _put_filter(owner: Foreign, name: str) -> Callable[[], None]:
-    """Let a function that goes over frames leave out ours."""
+    """Let a function that goes over frames leave out ours.
+
+    Where there are no others, they stay: pytest asks for one frame at a time, and gets one.
+    """
     original = getattr(owner, name)
 
     def without_ours(tb: Foreign) -> Foreign:
-        return (found for found in original(tb) if not _is_ours(found[0].f_code))
+        frames = list(original(tb))
+        return iter([found for found in frames if not _is_ours(found[0].f_code)] or frames)
 
     return _put(owner, name, without_ours)
 
