@@ -155,6 +155,11 @@ def test_a_process_that_has_not_imported_tensorflow_is_refused_from_inside(
         pass
 
 
+def _processor_ticks(pid: int) -> int:
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return int(fields[11])
+
+
 @by_ptrace
 def test_a_native_call_that_keeps_the_lock_is_waited_for_and_then_left_alone(
     start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -164,6 +169,9 @@ def test_a_native_call_that_keeps_the_lock_is_waited_for_and_then_left_alone(
         "sum(range(6 * 10**8))\ntime.sleep(1)\n"
         "print('back', 'unslow.attached' in sys.modules, flush=True)\ntime.sleep(60)"
     )
+    begun = _processor_ticks(process.pid)
+    while _processor_ticks(process.pid) < begun + 20:  # it is in the call, and not on its way to it
+        time.sleep(0.02)
     with (
         pytest.raises(UnslowError, match="long native call"),
         attached(target_of(process.pid), tmp_path / "run"),
