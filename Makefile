@@ -58,7 +58,9 @@ PYTHONS ?= python3.10 python3.11 python3.12 python3.13
 
 attach-pythons: $(READY) ## Attach to processes of other Pythons: make attach-pythons PYTHONS="python3.10 …"
 	@for python in $(PYTHONS); do \
-		env=$(ATTACH_ENVS)/$$($$python -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
+		version=$$($$python -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null) || \
+			{ echo "    $$python does not run here: left out"; continue; }; \
+		env=$(ATTACH_ENVS)/$$version; \
 		test -x $$env/bin/python || $$python -m venv $$env; \
 		$$env/bin/python -m pip install -qq "tensorflow-cpu==2.21.*"; \
 		found="$$found $$env/bin/python"; \
