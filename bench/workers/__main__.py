@@ -33,6 +33,7 @@ _MORE_SOUND = 3  # jobs of each case: 40 in all
 _UNMEASURED = {"step": 0.0, "ideal": 0.0, "sound": 0.0}
 _HUNG = -1  # what start.py says of a job that had to be killed
 _BEGINNING = 3  # steps after the fault ended: a new iterator, a new trace
+_UNCOUNTED = 8  # updates of a second loop before the recorder counts them as the training's steps
 
 
 @dataclass(frozen=True)
@@ -145,7 +146,7 @@ def judged(folder: Path, case: Case) -> dict[str, Any]:
 def measured(job: WorkerJob, case: Case) -> dict[str, float]:
     """Mean seconds of a step with the fault, of its replay, and of those after the fault ended."""
     step = np.nanmedian(job.wall, axis=0)
-    has_sound = case.sound > 0 and job.steps >= case.steps + case.sound
+    has_sound = case.sound > 0 and job.steps >= case.steps + case.sound - _UNCOUNTED
     faulty = job.judged & (job.step <= case.steps) if has_sound else job.judged
     after = job.judged & (job.step > case.steps + _BEGINNING)
     return {

@@ -30,7 +30,6 @@ _ROWS_UNINSPECTED = 4096  # between settlements of the fast path where no inspec
 _NOTHING = float("nan")
 _REPEATED = 12
 _ALIKE = 8  # rows in succession at one site before more of them are expected
-_LEADER_GONE = 64  # updates elsewhere in succession after which the next loop has begun
 
 
 def _own_cost(began: int, worked: int, inspections: int) -> int:
@@ -61,7 +60,8 @@ class Steps:
         self._asked_time = clock()
         self._leading_site = -1
         self._leading_place = -1
-        self._missed = 0
+        self._missed = 0  # updates elsewhere since the last one at the leader
+        self._most_missed = 0  # between two of the leader's
         self._last_site = -1
         self._alike = 0  # rows in succession at one site
         self._broken = False
@@ -137,7 +137,7 @@ class Steps:
         """Start counting again: what was repeated before was not the training."""
         self.trains = True
         if self.total:
-            self.closed = self.led = self._ask_at = self._missed = 0
+            self.closed = self.led = self._ask_at = self._missed = self._most_missed = 0
             self._leading_site = self._leading_place = -1
             self._sites.clear()
             for lane in self.recorder.lanes:
@@ -167,7 +167,9 @@ class Steps:
         lane.steps += rows
         if site == self._leading_site:
             self.led += rows * lane.group
-            self._missed = 0
+            if self._missed:
+                self._most_missed = max(self._most_missed, self._missed)
+                self._missed = 0
         else:
             self._lead(site, lane.group)
         self._rows.written_in_time(total, now)
@@ -257,12 +259,16 @@ class Steps:
         self._ask_at = self.closed + 1
 
     def _lead(self, site: int, group: int) -> None:
-        """An update elsewhere: of several updates in an iteration the first one seen leads."""
+        """An update elsewhere: of several updates in an iteration the first one seen leads.
+
+        Once it has missed far more updates than between any two of its own, the next loop has begun.
+        """
         place = self._sites.place_of(site)
         replaces = place == self._leading_place and site not in self._seen
-        if replaces or self._leading_site < 0 or self._missed >= _LEADER_GONE:
+        is_gone = self._missed >= max(_ALIKE, 2 * self._most_missed)
+        if replaces or self._leading_site < 0 or is_gone:
             self.led += group
-            self._missed = 0
+            self._missed = self._most_missed = 0
             self._leading_site, self._leading_place = site, place
         else:
             self._missed += 1
