@@ -33,7 +33,7 @@ _MORE_SOUND = 3  # jobs of each case: 40 in all
 _UNMEASURED = {"step": 0.0, "ideal": 0.0, "sound": 0.0}
 _HUNG = -1  # what start.py says of a job that had to be killed
 _BEGINNING = 3  # steps after the fault ended: a new iterator, a new trace
-_UNCOUNTED = 8  # updates of a second loop before the recorder counts them as the training's steps
+_UNCOUNTED = 8  # updates of a second loop before the recorder counts them as steps
 
 
 @dataclass(frozen=True)

@@ -261,7 +261,7 @@ class Steps:
     def _lead(self, site: int, group: int) -> None:
         """An update elsewhere: of several updates in an iteration the first one seen leads.
 
-        Once it has missed far more updates than between any two of its own, the next loop has begun.
+        Once it missed far more updates than between any two of its own, the next loop has begun.
         """
         place = self._sites.place_of(site)
         replaces = place == self._leading_place and site not in self._seen
