@@ -20,8 +20,8 @@ from unslow.analyse.account import (
 from unslow.analyse.sketches.pipelines import Made, pipeline_facts
 from unslow.analyse.sketches.sketch import Sketch, at
 from unslow.diagnose import diagnose
-from unslow.facts.data import IteratorMade
 from unslow.facts.functions import CallProfile, UnusualCall
+from unslow.facts.process import ITERATOR_END
 from unslow.facts.schema import Place
 from unslow.model import Finding, Location, Phase, Run, Sample
 from unslow.report.view import view_of
@@ -141,9 +141,8 @@ def test_the_first_steps_of_a_few_models_are_no_overhead_and_those_of_many_are()
 
 def test_the_end_of_an_iterator_is_not_your_own_python() -> None:
     loop = Location("train.py", 10)
-    waiting = Sample((loop,), "python", 0, True, 10, 10, 20)
-    made = IteratorMade(iterator=1, dataset=1, stack=(Place("train.py", 10, "f"),), n=1, key="k")
-    run = Sketch("", [0.01] * 100, {Phase.RUN: 0.6}, [at(1, made)], samples=[waiting]).run()
+    waiting = Sample((loop,), ITERATOR_END, 0, True, 10, 10, 20)
+    run = Sketch("", [0.01] * 100, {Phase.RUN: 0.6}, samples=[waiting]).run()
     found = parts(run, [], TRAINING)
     assert found["ending an iterator", Kind.KNOWN] == pytest.approx(0.4)
 

@@ -11,9 +11,9 @@ from unslow.analyse.account import account_of
 from unslow.analyse.host.step_profile import Op, SketchedWindow, StepProfile
 from unslow.analyse.sketches.pipelines import Made, pipeline_facts
 from unslow.analyse.sketches.sketch import Sketch, at
-from unslow.facts.data import BuiltStage, IteratorMade
+from unslow.facts.data import BuiltStage
 from unslow.facts.functions import Trace
-from unslow.facts.process import Imported
+from unslow.facts.process import ITERATOR_END, Imported
 from unslow.facts.profiler import ProfilerWindow
 from unslow.facts.schema import Place
 from unslow.facts.sessions import GraphGrew
@@ -344,8 +344,6 @@ def test_the_hottest_lines_are_those_of_the_whole_program_after_the_import() -> 
 
 
 def test_a_wait_for_the_end_of_an_iterator_is_no_python_of_the_users() -> None:
-    place = Place("train.py", 35, "<module>")
-    made = at(0, IteratorMade(iterator=1, dataset=1, stack=(place,)))
-    samples = (Sample((Location("train.py", 35),), "python", 0, True, 40, 0, 40),)
-    (hot,) = of_run(Sketch("end", samples=samples, facts=[made]).run())["hot_lines"]  # type: ignore[misc]
+    samples = (Sample((Location("train.py", 35),), ITERATOR_END, 0, True, 40, 0, 40),)
+    (hot,) = of_run(Sketch("end", samples=samples).run())["hot_lines"]  # type: ignore[misc]
     assert (hot["below"][0]["name"], hot["own_share"]) == ("iterator's end", 0.0)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from unslow.analyse.graphs.eager_calls import Dispatching, Region, dispatching, region_of
@@ -24,8 +24,7 @@ from unslow.analyse.loop_phases import (
     is_between_calls,
     name_of,
 )
-from unslow.analyse.places import Line, lines_in
-from unslow.analyse.sampled_time import in_steps, is_at
+from unslow.analyse.sampled_time import in_steps
 from unslow.analyse.scopes import Scope
 from unslow.analyse.stretches import (
     AFTER,
@@ -38,7 +37,6 @@ from unslow.analyse.stretches import (
     gaps,
     stretch_at,
 )
-from unslow.facts.data import IteratorMade
 from unslow.model import Finding, Location, Loop, Phase, Run, Sample
 
 __all__ = [
@@ -138,7 +136,7 @@ def account_of(run: Run, findings: Sequence[Finding]) -> Account:
         return Account(run.seconds, ())
     process = max(run.processes, key=lambda each: each.ended - each.started)
     loops = run.loops_of(process.index)
-    samples = named_endings(run, run.samples_of(process.index))
+    samples = run.samples_of(process.index)
     faults = [finding for finding in findings if finding.fault and finding.seconds > 0]
     inside = [finding for finding in faults if not finding.stretch]
     stretches = []
@@ -214,22 +212,6 @@ def _starts(loop: Loop) -> list[int]:
     is_large = prepared[1:] > _OF_LARGEST * prepared.max()
     again = [int(row) + 1 for row in is_large.nonzero()[0]]
     return [0, *again] if len(again) <= _FEW_STARTS else [0]
-
-
-def named_endings(run: Run, samples: Sequence[Sample]) -> list[Sample]:
-    """Samples at a `for` line over a dataset below which nothing runs: the iterator is let go.
-
-    TensorFlow then waits for the thread that tunes the pipeline, which may sleep for a minute (seen
-    on 2.21, without unslow too).
-    """
-    made = [fact.stack[0] for fact in run.facts(IteratorMade) if fact.stack and not fact.in_fit]
-    lines = lines_in(made)
-    return [replace(each, leaf=ENDING) if _is_waiting_at(each, lines) else each for each in samples]
-
-
-def _is_waiting_at(sample: Sample, lines: Collection[Line]) -> bool:
-    is_python = sample.phase is Phase.OTHER and sample.leaf == "python"
-    return is_python and is_at(sample, lines)
 
 
 def _other(run: Run, loops: Sequence[Loop], samples: Sequence[Sample]) -> list[Part]:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from unslow.analyse.stats.robust import ratio
+from unslow.facts.process import ITERATOR_END
 from unslow.model import Loop, Phase, Sample
 
 LIBRARIES = ("tensorflow", "keras", "tf_keras")  # below the user's line, their time is TensorFlow's
@@ -61,6 +62,6 @@ def is_between_calls(sample: Sample) -> bool:
 def name_of(sample: Sample) -> str:
     if sample.phase is not Phase.OTHER:
         return PHASE_NAMES[sample.phase]
-    if sample.leaf == ENDING:
+    if sample.leaf == ITERATOR_END:
         return ENDING
     return CALLED if sample.leaf in LIBRARIES else OWN_PYTHON

@@ -69,12 +69,17 @@ class Site(Fact, probe="engine"):
     trains: bool = True  # else nothing trained so far, and this is a call that is repeated
 
 
+# What runs below a line that lets go of a tf.data iterator: TensorFlow waits there for the thread
+# that tunes the pipeline, which may sleep for up to a minute (seen on 2.21, without unslow too).
+ITERATOR_END = "iterator's end"
+
+
 class StackSeen(Fact, probe="engine", kind="stack"):
     """A stack that samples found; they refer to it by number."""
 
     id: int
     stack: Stack
-    leaf: str  # "python", or the library that was running below the user's line
+    leaf: str  # "python", ITERATOR_END, or the library that was running below the user's line
     phase: int = 10
     trains: bool = True
 

@@ -101,7 +101,7 @@ SYNC_FIELDS = (
     ("elements", "f"),  # numbers in the batches
     ("collectives", "f"),
     ("delay", "f"),  # threads of the process that could run waited for a processor
-    ("ours", "f"),  # inspections of the recorder's, which `wall` does not hold
+    ("ours", "f"),  # inspections, and waits for the end of an iterator: not in `wall`
     ("network", "f"),  # processor time of threads that only move data between workers
     ("timed", "f"),  # in collectives, of steps that run all of theirs eagerly; else 0
 )

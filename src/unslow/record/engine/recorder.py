@@ -20,6 +20,7 @@ from unslow.record.engine.lanes import Lane, Lanes, clock
 from unslow.record.engine.limits import ALONE
 from unslow.record.engine.line_tallies import LineTallies
 from unslow.record.engine.signals import Signals
+from unslow.record.engine.thread_stacks import Line
 from unslow.runfolder.layout import Writer
 
 __all__ = ["Lane", "Recorder", "clock"]  # what a probe needs
@@ -63,6 +64,9 @@ class Recorder:
         # the program's. One that let go of an iterator waited 1 s for its threads.
         self.inspecting = 0
         self.collected = 0
+        # Where a tf.data iterator was last let go, and nanoseconds that threads waited there.
+        self.iterator_end: Line | None = None
+        self.waited_for_ends = 0
         self.inspection_times: dict[str, int] = {}  # nanoseconds by probe, in any thread
         self._lock = threading.Lock()
         self.log = FactLog(self.lost)

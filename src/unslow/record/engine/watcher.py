@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 from unslow.facts.phase import Phase
-from unslow.facts.process import LowestRate, Samples, StackSeen, Tick
+from unslow.facts.process import ITERATOR_END, LowestRate, Samples, StackSeen, Tick
 from unslow.facts.schema import Place
 from unslow.record.engine.foreign import Foreign
 from unslow.record.engine.lanes import SPAN_PHASE, Lane, clock
@@ -181,6 +181,8 @@ class Watcher:
             self.recorder.emit(StackSeen(id=number, stack=stack, leaf=key[0], phase=phase))
         weight, self._due = divmod(self._due, 1.0)
         self.samples += int(weight)
+        if key[0] == ITERATOR_END:
+            self.recorder.waited_for_ends += int(weight * _PERIOD * 1e9)
         self._counts[number] = self._counts.get(number, 0) + int(weight)
         self.recorder.signals.sample.send(lines, number, phase)
 
@@ -192,6 +194,8 @@ class Watcher:
             return None
         if self.recorder.user.owns(lines[0][0]):
             leaf = "python"
+        if lines[0] == self.recorder.iterator_end:
+            leaf = ITERATOR_END
         return (leaf, phase, *places)
 
     def _write_samples(self, now: int) -> None:

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from unslow.analyse.account import named_endings
-from unslow.analyse.loop_phases import ENDING
 from unslow.analyse.stretches import import_end
 from unslow.facts.process import FoundLiving, OwnStep
 from unslow.model import Location, Loop, Process, Run, Sample
@@ -129,7 +127,7 @@ def hot_lines(run: Run) -> list[Row]:
     lines: dict[tuple[str, int], _HotLine] = {}
     whole = 0
     imported = {process.index: import_end(run, process) for process in run.processes}
-    for sample in named_endings(run, run.samples):
+    for sample in run.samples:
         taken = _after_import(sample, imported.get(sample.process, 0.0))
         if not sample.training or not taken:
             continue
@@ -137,7 +135,7 @@ def hot_lines(run: Run) -> list[Row]:
         for place in sample.stack[:1]:
             line = lines.setdefault((place.file, place.line), _HotLine(place))
             line.samples += taken
-            line.below["iterator's end" if sample.leaf == ENDING else sample.leaf] += taken
+            line.below[sample.leaf] += taken
     if whole < FEW_SAMPLES:
         return []
     hottest = sorted(lines.values(), key=lambda line: -line.samples)[:HOTTEST]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+import weakref
 from collections.abc import Callable
+from functools import partial
 from types import FrameType, ModuleType
 
 from unslow.facts.data import IteratorMade, NoPipeline
@@ -33,6 +35,7 @@ class Pipeline(Probe):
         self._watched: list[Watched] = []
         self._numbers = DatasetNumbers(self.recorder)
         self._foreign: set[type] = set()  # classes of iterators that fetch from another one
+        self._ends: dict[int, weakref.ref[Foreign]] = {}  # of living iterators, by their id
         self._made = 0
         self._next_reading = 2  # the step after which the models are read next
         self._next_watched = 0  # number of the next iterator that is watched, once there are many
@@ -43,6 +46,7 @@ class Pipeline(Probe):
         return {
             "tensorflow.python.data.ops.iterator_ops": self._on_iterators,
             "tensorflow.python.data.ops.dataset_ops": self._on_datasets,
+            "tensorflow.python.data.ops.multi_device_iterator_ops": self._on_several_devices,
             # From TensorFlow 2.17 on: without it waits inside compiled steps are not seen.
             "tensorflow.python.data.experimental.ops.iterator_model_ops": self._on_models,
         }
@@ -62,6 +66,31 @@ class Pipeline(Probe):
         self.replace(module.OwnedIterator, "_create_iterator", self._create)
         if hasattr(getattr(module, "Iterator", None), "make_initializer"):
             self.replace(module.Iterator, "make_initializer", self._initialize_in_graph)
+
+    def _on_several_devices(self, module: ModuleType) -> None:
+        # Private, seen on 2.15 to 2.21: without it, the end of such an iterator is the line's own.
+        if hasattr(getattr(module, "OwnedMultiDeviceIterator", None), "_create_iterator"):
+            self.replace(module.OwnedMultiDeviceIterator, "_create_iterator", self._create_several)
+
+    def _create_several(self, original: Function) -> Function:
+        note_end = self._note_end
+
+        def _create_iterator(self: object, *args: object, **kwargs: object) -> object:
+            note_end(self)
+            return original(self, *args, **kwargs)
+
+        return _create_iterator
+
+    def _note_end(self, iterator: Foreign) -> None:
+        """Remember the instruction at which an iterator is let go. Never raises."""
+        key = id(iterator)
+        self._ends[key] = weakref.ref(iterator, partial(self._let_go, key))
+
+    def _let_go(self, key: int, _: object) -> None:
+        self._ends.pop(key, None)
+        frame = sys._getframe().f_back
+        if frame is not None:
+            self.recorder.iterator_end = (frame.f_code, frame.f_lasti)
 
     def inherit(self, living: Living) -> None:
         """Iterators that were made before; that of a `for` is met when it gives its next
@@ -90,6 +119,7 @@ class Pipeline(Probe):
             self._foreign.add(type(iterator))
             return
         FETCHED.put(iterator, [0, 0])
+        self._note_end(iterator)
         if len(self._watched) >= _MOST_WATCHED:
             return
         self._made += 1
@@ -185,6 +215,8 @@ class Pipeline(Probe):
     ) -> None:
         """An iterator was made; None for one in a graph, whose model cannot be read."""
         graph = iterator is None
+        if iterator is not None:
+            self._note_end(iterator)
         self._made += 1
         stack = self.recorder.stack(frame)
         key = str([tuple(place) for place in stack[:2]])
@@ -219,6 +251,7 @@ class Pipeline(Probe):
 
     def disarm(self) -> None:
         FETCHED.clear()
+        self._ends.clear()
         super().disarm()
 
     def _lost(self, problem: Exception) -> None:

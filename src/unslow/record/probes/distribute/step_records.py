@@ -69,6 +69,7 @@ class StepRecords:
         self._phases = [0] * PHASES  # of rows that ended in this step before the launch
         self._partial: list[int] = []  # of the thread at the launch
         self._own = 0  # inspections in this step
+        self._ends = recorder.waited_for_ends  # so far
         self._elements = 0.0
         self._collectives = 0
         self._timed = 0  # nanoseconds in collectives that ran eagerly
@@ -117,6 +118,8 @@ class StepRecords:
 
     def _end_step(self, now: int) -> None:
         cpu = time.process_time_ns()
+        ends, self._ends = self._ends, self._recorder.waited_for_ends
+        self._own += self._ends - ends
         wall = max(0, now - self._ended - self._own)
         launched, launched_cpu = self._launched or now, self._launched_cpu or cpu
         before = min(wall, max(0, launched - self._ended - self._own))

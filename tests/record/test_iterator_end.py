@@ -1,0 +1,66 @@
+"""Time that TensorFlow takes to let go of an iterator is not the line's own Python."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.record.standins import module, opened
+from unslow.facts.process import ITERATOR_END
+from unslow.record.engine.start import Recording
+from unslow.record.engine.thread_stacks import Line
+
+
+class OwnedIterator:
+    """Stands for TensorFlow's; makes its resource in the call that is wrapped."""
+
+    def __init__(self) -> None:
+        self._create_iterator(object())
+
+    def _create_iterator(self, dataset: object) -> None:
+        self.dataset = dataset
+
+
+class Resource:
+    """Stands for what an iterator holds, whose release waits for threads."""
+
+    def __init__(self, seen: list[Line]) -> None:
+        self.seen = seen
+
+    def __del__(self) -> None:
+        frame = sys._getframe(1)
+        self.seen.append((frame.f_code, frame.f_lasti))
+
+
+@pytest.fixture
+def recording(tmp_path: Path) -> Iterator[Recording]:
+    recording = Recording(str(tmp_path))
+    opened(
+        recording,
+        module("tensorflow.python.data.ops.iterator_ops", OwnedIterator=OwnedIterator),
+    )
+    yield recording
+    recording.end()
+
+
+def test_the_instruction_that_lets_go_is_known_while_it_waits(recording: Recording) -> None:
+    seen: list[Line] = []
+    iterator = OwnedIterator()
+    iterator.resource = Resource(seen)  # type: ignore[attr-defined]
+    del iterator
+    assert seen == [recording.recorder.iterator_end]
+
+
+def test_a_sample_there_says_so_and_one_elsewhere_does_not(recording: Recording) -> None:
+    iterator = OwnedIterator()
+    del iterator
+    there = recording.recorder.iterator_end
+    assert there is not None
+    watcher = recording.watcher
+    waiting, elsewhere = (watcher._key([line], 10) for line in (there, (there[0], 0)))
+    assert waiting is not None
+    assert elsewhere is not None
+    assert (waiting[0], elsewhere[0]) == (ITERATOR_END, "python")
