@@ -20,6 +20,7 @@ from unslow.facts.sessions import GraphGrew
 from unslow.model import Diagnosis, Forecast, Location, Phase, Run, Sample, Shape, Trend
 from unslow.report.view import clean, view_of
 from unslow.report.view.charts import bucket_starts
+from unslow.report.view.loops import trend_text
 
 from .gallery import GALLERY, growth, retracing
 
@@ -347,3 +348,9 @@ def test_a_wait_for_the_end_of_an_iterator_is_no_python_of_the_users() -> None:
     samples = (Sample((Location("train.py", 35),), ITERATOR_END, 0, True, 40, 0, 40),)
     (hot,) = of_run(Sketch("end", samples=samples).run())["hot_lines"]  # type: ignore[misc]
     assert (hot["below"][0]["name"], hot["own_share"]) == ("iterator's end", 0.0)
+
+
+def test_a_few_long_steps_put_the_mean_beside_the_usual_step() -> None:
+    pauses = [0.4 if step in (13, 29, 47, 71, 96) else 0.01 for step in range(100)]
+    assert "(29.7 ms on average)" in trend_text(Sketch("pauses", pauses).run().loops[0])
+    assert "average" not in trend_text(Sketch("even", [0.01] * 100).run().loops[0])

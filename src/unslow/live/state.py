@@ -175,7 +175,7 @@ def _loop(loop: Loop) -> Row:
         "now": _pace(loop),
         "over": now.total,
         "bars": phase_bars(now),
-        "trend": trend_of(loop.trend),
+        "trend": trend_of(loop),
         "sparkline": sparkline_of(loop),
         "first": float(loop.seconds[0]),
     }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from unslow.analyse.loop_phases import called_share, split_phases
-from unslow.model import Loop, Run, Shape, Trend
+from unslow.model import Loop, Run, Shape
 from unslow.report import words
 from unslow.report.rows import BarRow, LoopRow, SparklineRow, TrendRow
 from unslow.report.view.findings import location_of
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 BARS = 44  # columns of a sparkline: leaves room for both of its ends in 80 columns
 WIDE = 12.0  # largest over typical step time above which a linear sparkline looks flat
+_FAR_ABOVE = 1.25  # times the median step: then the mean stands beside it (judgement)
 APART = 3.0  # typical steps: a longer first step is reported by itself
 
 STYLES = {
@@ -51,7 +52,7 @@ def loop_of(run: Run, loop: Loop, hidden: float = 0.0) -> LoopRow:
         "updates_per_step": loop.updates_per_step,
         "phases": split_phases(loop, hidden),
         "bars": phase_bars(loop, hidden, called_share(loop, run.samples)),
-        "trend": trend_of(loop.trend),
+        "trend": trend_of(loop),
         "sparkline": sparkline_of(loop),
     }
 
@@ -82,7 +83,8 @@ def _bar(name: str, label: str, seconds: float, loop: Loop) -> BarRow:
     }
 
 
-def trend_of(trend: Trend) -> TrendRow:
+def trend_of(loop: Loop) -> TrendRow:
+    trend = loop.trend
     return {
         "shape": trend.shape.value,
         "before": trend.before,
@@ -94,14 +96,24 @@ def trend_of(trend: Trend) -> TrendRow:
         "at_step": trend.at_step,
         "period": trend.period,
         "spike": trend.spike,
-        "text": trend_text(trend),
+        "text": trend_text(loop),
     }
 
 
-def trend_text(trend: Trend) -> str:
+def pace(loop: Loop) -> str:
+    """What a step takes: the median, and the mean where a few long steps set it apart."""
+    usual = loop.trend.after
+    rows = loop.steady()
+    mean = float(np.average(rows, weights=loop.count[-len(rows) :])) if len(rows) else usual
+    beside = f" ({words.seconds(mean)} on average)" if mean > _FAR_ABOVE * usual else ""
+    return f"{words.seconds(usual)} a step{beside}"
+
+
+def trend_text(loop: Loop) -> str:
+    trend = loop.trend
     before, after = words.seconds(trend.before), words.seconds(trend.after)
     if trend.shape is Shape.STEADY:
-        return f"steady at {after} a step"
+        return f"steady at {pace(loop)}"
     if trend.shape is Shape.DRIFTING:
         # A step that gets shorter cannot go on like that: it has no rate.
         rate = f", +{words.seconds(trend.slope * 1000)} per 1,000 steps" if trend.slope > 0 else ""

@@ -6,6 +6,7 @@ from unslow.analyse.account import TRAINING, Kind
 from unslow.model import Diagnosis, Loop, Run, Shape
 from unslow.report import words
 from unslow.report.rows import FindingRow, VerdictRow
+from unslow.report.view.loops import pace
 
 SLOWER = 0.2  # a step time that rose by more needs an explanation (judgement)
 NOTABLE = 0.1  # an unexplained share of the training that is stated beside the verdict (judgement)
@@ -166,7 +167,7 @@ _TRENDS = {
 
 
 def _no_problem(run: Run, loop: Loop) -> str:
-    each = f"{words.seconds(loop.trend.after)} a step{_TRENDS.get(loop.trend.shape, '')}"
+    each = f"{pace(loop)}{_TRENDS.get(loop.trend.shape, '')}"
     kind = "step" if loop.trains else "repeated call"
     found = f"No problem found in {words.count(run.steps, kind)} ({words.seconds(run.trained)})"
     no_training = "" if loop.trains else "No training step was seen. "
