@@ -57,7 +57,8 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
         if has_servers:
             pids[task] = _started(job)
         else:
-            pids[task] = _forked(job, index if fault == "core" else None)
+            has_own = fault == "core" or workers <= len(os.sched_getaffinity(0))
+            pids[task] = _forked(job, index if has_own else None)
     training = [task for task in tasks if not has_servers or task[0] == "chief"]
     try:
         code = _waited([pids[task] for task in training])

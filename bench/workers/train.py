@@ -134,7 +134,7 @@ class Training:
             if (self.is_("evaluate") and number % 25 == 24) or (
                 self.is_("rare-evaluation") and number % 75 == 74
             ):
-                for _ in range(60 if self.fault == "evaluate" else 6):
+                for _ in range(150 if self.fault == "evaluate" else 6):
                     evaluate(held_out)
 
     def compiled(self) -> Callable[[tf.Tensor], tf.Tensor]:

@@ -277,9 +277,12 @@ def _ops_in(graph: Foreign) -> int:
     return len(graph.get_operations())
 
 
-def _is_known(variable: object) -> bool:
-    rank = getattr(getattr(variable, "shape", None), "rank", 0)
-    return rank is not None and hasattr(variable, "dtype")
+def _is_known(variable: Foreign) -> bool:
+    """Whether all sides are known: a gradient penalty asks for the gradient of a batch."""
+    shape = getattr(variable, "shape", None)
+    if shape is None or getattr(shape, "rank", 0) is None:
+        return False
+    return all(side is not None for side in shape) and hasattr(variable, "dtype")
 
 
 def _table(grad: object, variable: object, shape: list[int], size: float) -> Table | None:
