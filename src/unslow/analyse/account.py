@@ -18,6 +18,7 @@ from unslow.analyse.input.waits import hidden_in_runs
 from unslow.analyse.loop_phases import (
     CALLED,
     ENDING,
+    IMPORTING,
     OWN_PYTHON,
     PHASE_NAMES,
     called_share,
@@ -75,6 +76,7 @@ _KINDS = {Phase.RUN: Kind.COMPUTE, Phase.EVAL: Kind.KNOWN}
 _FEW_STARTS = 3  # steps after the first: what so few of them prepare is a search over models
 _OF_LARGEST = 0.1  # of the longest preparation: a step that prepares less does not start anew
 _PREPARATION = "data preparation"
+_BESIDE_PYTHON = (_PREPARATION, ENDING, IMPORTING)  # what is no work of the loop's own lines
 _FIRST_TIMED = 5  # steps: ops are timed from this one on; fewer show no habit
 _OP_BY_OP = "calling ops one by one"
 _STARTING = frozenset((Phase.TRACE, Phase.BUILD, Phase.HOOKS))  # of a first step: paid once
@@ -226,13 +228,16 @@ def _other(run: Run, loops: Sequence[Loop], samples: Sequence[Sample]) -> list[P
         own += (1 - share) * loop.phase(Phase.OTHER)
     scope = Scope(run, loops[0].process)
     named = _by_name(samples, scope)
-    in_python = [*named[OWN_PYTHON], *named[_PREPARATION], *named[ENDING]]
-    each_sample = own / max(1, in_steps(in_python))
-    prepared, ended = (each_sample * in_steps(named[name]) for name in (_PREPARATION, ENDING))
+    beside = {name: in_steps(named[name]) for name in (OWN_PYTHON, *_BESIDE_PYTHON)}
+    each_sample = own / max(1, sum(beside.values()))
+    known = [
+        Part(name, each_sample * beside[name], Kind.KNOWN, _hottest(named[name]))
+        for name in _BESIDE_PYTHON
+    ]
+    rest = own - sum(part.seconds for part in known)
     parts = [
-        Part(_PREPARATION, prepared, Kind.KNOWN, _hottest(named[_PREPARATION])),
-        Part(ENDING, ended, Kind.KNOWN, _hottest(named[ENDING])),
-        Part(OWN_PYTHON, own - prepared - ended, Kind.REST, _hottest(named[OWN_PYTHON])),
+        *known,
+        Part(OWN_PYTHON, rest, Kind.REST, _hottest(named[OWN_PYTHON])),
         *_called(
             Part(CALLED, called, Kind.COMPUTE, _hottest(named[CALLED])),
             [

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from unslow.analyse.stats.robust import ratio
-from unslow.facts.process import ITERATOR_END
+from unslow.facts.process import ITERATOR_END, MODULE_IMPORT
 from unslow.model import Loop, Phase, Sample
 
 LIBRARIES = ("tensorflow", "keras", "tf_keras")  # below the user's line, their time is TensorFlow's
@@ -23,8 +23,10 @@ PHASE_NAMES = {
     Phase.EVAL: "validation and prediction",
 }
 ENDING = "ending an iterator"
+IMPORTING = "importing modules"
 OWN_PYTHON = "your own Python"
 CALLED = "your calls to TensorFlow"
+_NAMED_LEAVES = {ITERATOR_END: ENDING, MODULE_IMPORT: IMPORTING}
 
 
 def split_phases(loop: Loop, hidden: float = 0.0, called: float = 0.0) -> dict[str, float]:
@@ -62,6 +64,6 @@ def is_between_calls(sample: Sample) -> bool:
 def name_of(sample: Sample) -> str:
     if sample.phase is not Phase.OTHER:
         return PHASE_NAMES[sample.phase]
-    if sample.leaf == ITERATOR_END:
-        return ENDING
+    if sample.leaf in _NAMED_LEAVES:
+        return _NAMED_LEAVES[sample.leaf]
     return CALLED if sample.leaf in LIBRARIES else OWN_PYTHON

@@ -72,6 +72,7 @@ class Site(Fact, probe="engine"):
 # What runs below a line that lets go of a tf.data iterator: TensorFlow waits there for the thread
 # that tunes the pipeline, which may sleep for up to a minute (seen on 2.21, without unslow too).
 ITERATOR_END = "iterator's end"
+MODULE_IMPORT = "import"  # a package is being imported below the user's line
 
 
 class StackSeen(Fact, probe="engine", kind="stack"):
@@ -79,7 +80,7 @@ class StackSeen(Fact, probe="engine", kind="stack"):
 
     id: int
     stack: Stack
-    leaf: str  # "python", ITERATOR_END, or the library that was running below the user's line
+    leaf: str  # "python", a name above, or the library that was running below the user's line
     phase: int = 10
     trains: bool = True
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import _thread
+import operator
 import os
 import threading
 import time
 from collections.abc import Callable
 
 from unslow.facts.phase import Phase
-from unslow.facts.process import ITERATOR_END, LowestRate, Samples, StackSeen, Tick
+from unslow.facts.process import ITERATOR_END, MODULE_IMPORT, LowestRate, Samples, StackSeen, Tick
 from unslow.facts.schema import Place
 from unslow.record.engine.foreign import Foreign
 from unslow.record.engine.lanes import SPAN_PHASE, Lane, clock
@@ -37,6 +38,8 @@ _MOST_STACKS = 3000
 _FRAMES = 6
 _OTHER, _RUN = int(Phase.OTHER), int(Phase.RUN)
 _OURS = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..")) + os.sep
+_IMPORTS = "<frozen importlib._bootstrap>"  # the file of the code that imports a module
+_CODE, _FILE = operator.itemgetter(0), operator.attrgetter("co_filename")
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 
@@ -188,15 +191,22 @@ class Watcher:
 
     def _key(self, lines: list[Line], phase: int) -> tuple[Foreign, ...] | None:
         """The library that runs, its phase, and the user's innermost lines above it."""
-        leaf = _library(lines[0][0].co_filename)
         places = self.recorder.user.places(lines, 4)
-        if not places:
-            return None
-        if self.recorder.user.owns(lines[0][0]):
-            leaf = "python"
+        return (self._leaf(lines), phase, *places) if places else None
+
+    def _leaf(self, lines: list[Line]) -> str:
+        """What runs below the user's innermost line."""
         if lines[0] == self.recorder.iterator_end:
-            leaf = ITERATOR_END
-        return (leaf, phase, *places)
+            return ITERATOR_END
+        owns = self.recorder.user.owns
+        if owns(lines[0][0]):
+            return "python"
+        files = list(map(_FILE, map(_CODE, lines)))
+        if _IMPORTS in files:  # nearly never, and in C
+            mine = next((at for at, (code, _) in enumerate(lines) if owns(code)), len(files))
+            if _IMPORTS in files[:mine]:
+                return MODULE_IMPORT
+        return _library(files[0])
 
     def _write_samples(self, now: int) -> None:
         counts, self._counts = self._counts, {}

@@ -1,7 +1,8 @@
-"""Time that TensorFlow takes to let go of an iterator is not the line's own Python."""
+"""What runs below a line: not its own Python where an iterator is let go or a module imported."""
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.record.standins import module, opened
-from unslow.facts.process import ITERATOR_END
+from unslow.facts.process import ITERATOR_END, MODULE_IMPORT
 from unslow.record.engine.start import Recording
 from unslow.record.engine.thread_stacks import Line
 
@@ -52,6 +53,17 @@ def test_the_instruction_that_lets_go_is_known_while_it_waits(recording: Recordi
     iterator.resource = Resource(seen)  # type: ignore[attr-defined]
     del iterator
     assert seen == [recording.recorder.iterator_end]
+
+
+def test_an_import_below_a_line_is_named_and_one_above_it_is_not(recording: Recording) -> None:
+    machinery = compile("", "<frozen importlib._bootstrap>", "exec")
+    package = compile("", json.__file__, "exec")
+    mine = compile("", __file__, "exec")
+    of_package = recording.watcher._key([(package, 0), (machinery, 0), (mine, 0)], 10)
+    of_mine = recording.watcher._key([(mine, 0), (machinery, 0), (mine, 0)], 10)
+    assert of_package is not None
+    assert of_mine is not None
+    assert (of_package[0], of_mine[0]) == (MODULE_IMPORT, "python")
 
 
 def test_a_sample_there_says_so_and_one_elsewhere_does_not(recording: Recording) -> None:
