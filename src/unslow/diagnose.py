@@ -4,17 +4,20 @@ about the rest."""
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain, product
 from typing import TypeVar
 
 import numpy as np
 
 from unslow.analyse.account import account_of
+from unslow.analyse.grouping import grouped
 from unslow.analyse.memory.account import memory_account
 from unslow.analyse.memory.process_memory import limit
+from unslow.analyse.places import line_of
+from unslow.analyse.stats.robust import ratio
 from unslow.cause import CannotJudge, Cause, load
 from unslow.model import Diagnosis, Evidence, Finding, Run, Unjudged
 from unslow.planning import fixes_for
@@ -90,29 +93,33 @@ def _missing(cause: Cause, run: Run) -> str:
         return "no process of the command imported TensorFlow"
     if cause.from_the_start and run.attached:
         return f"recording began while the program ran: {cause.from_the_start}"
-    for need in (*cause.needs, *dict.fromkeys(kind.probe for kind in cause.reads)):
-        for process in run.processes:
-            state = process.probes.get(need, "")
-            if state.startswith("lost"):
-                return f"the {need} probe was {state}"
+    for need, process in product(probes_of(cause), run.processes):
+        state = process.probes.get(need, "")
+        if state.startswith("lost"):
+            return f"the {need} probe was {state}"
     return ""
+
+
+def probes_of(cause: Cause) -> tuple[str, ...]:
+    """The probes without which a cause is not judged."""
+    return (*cause.needs, *dict.fromkeys(kind.probe for kind in cause.reads))
 
 
 def _worth(finding: Finding, run: Run) -> bool:
     whole = max(run.seconds, run.trained, 1e-9)
-    is_memory = finding.grows or finding.frees > 0  # its cost is not in seconds
-    return is_memory or not finding.fault or finding.seconds >= _WORTH_TELLING * whole
+    has_other_cost = _is_about_memory(finding) or not finding.fault
+    return has_other_cost or finding.seconds >= _WORTH_TELLING * whole
 
 
 def fold(findings: Iterable[Finding]) -> list[Finding]:
     """What several processes or loops do at one line is one finding, with the words of the one
     that it costs most."""
-    alike: dict[tuple[object, ...], list[Finding]] = {}
-    for finding in findings:
-        where = replace(finding.location, code="", function="") if finding.location else None
-        key = finding.cause, where, finding.stretch, finding.in_first_step
-        alike.setdefault(key, []).append(finding)
-    return [_together(group) for group in alike.values()]
+    return [_together(group) for group in grouped(findings, _where).values()]
+
+
+def _where(finding: Finding) -> tuple[object, ...]:
+    place = replace(finding.location, code="", function="") if finding.location else None
+    return finding.cause, place, finding.stretch, finding.in_first_step
 
 
 def _together(group: Sequence[Finding]) -> Finding:
@@ -133,27 +140,22 @@ def merge(findings: Iterable[Finding], causes: Sequence[Cause]) -> list[Finding]
     than its own. A fault without a line ("the memory is full") takes in what is not much more than
     its own.
     """
-    kept = list(findings)
-    depth = _Depth(causes, {finding.cause for finding in kept})
-    gone: set[int] = set()  # ids: a run of a thousand processes may have as many findings
-    named: dict[int, Finding] = {}
-    for leader in sorted(kept, key=lambda finding: -finding.seconds):
+    left = dict(enumerate(findings))
+    depth = _Depth(causes, {finding.cause for finding in left.values()})
+    for number, leader in sorted(left.items(), key=lambda item: -item[1].seconds):
         symptoms, lines = depth.below(leader.cause)
-        if id(leader) in gone or not (symptoms or lines):
+        if number not in left or not (symptoms or lines):
             continue
-        absorbed = []
-        for other in kept:
-            if id(other) in gone:
-                continue
-            at_its_line = other.cause in lines and _same_line(other, leader)
-            if at_its_line or _is_symptom(other, leader, symptoms):
-                absorbed.append(other)
-        gone.update(map(id, absorbed))
-        names = list(leader.merged)
-        for other in absorbed:
-            names += [other.cause, *named.get(id(other), other).merged]
-        named[id(leader)] = replace(leader, merged=tuple(names))
-    return [named.get(id(finding), finding) for finding in kept if id(finding) not in gone]
+        explained = [
+            other
+            for other, finding in left.items()
+            if (finding.cause in lines and _same_line(finding, leader))
+            or (finding.cause in symptoms and _is_symptom(finding, leader))
+        ]
+        absorbed = list(map(left.pop, explained))
+        names = chain.from_iterable((other.cause, *other.merged) for other in absorbed)
+        left[number] = replace(leader, merged=(*leader.merged, *names))
+    return list(left.values())
 
 
 class _Depth:
@@ -171,10 +173,8 @@ class _Depth:
         return self._deeper.get(leader, ()), at_its_line | self._at_line.get(leader, set())
 
 
-def _is_symptom(other: Finding, leader: Finding, symptoms: Collection[str]) -> bool:
-    if other.cause not in symptoms:
-        return False
-    if other.frees > 0 and not (leader.frees > 0 or leader.grows):
+def _is_symptom(other: Finding, leader: Finding) -> bool:
+    if other.frees > 0 and not _is_about_memory(leader):
         return False  # what costs time does not explain a peak of memory
     if not leader.fault:
         return other.seconds <= _EXPLAINED_SHARE * leader.seconds and not other.grows
@@ -183,11 +183,15 @@ def _is_symptom(other: Finding, leader: Finding, symptoms: Collection[str]) -> b
     return other.seconds <= _MOST_TIMES_LEADER * leader.seconds
 
 
+def _is_about_memory(finding: Finding) -> bool:
+    return finding.grows or finding.frees > 0
+
+
 def _same_line(other: Finding, leader: Finding) -> bool:
-    here, there = other.location, leader.location
-    if not leader.fault or here is None or there is None or other.seconds > leader.seconds:
+    if other.location is None or leader.location is None:
         return False
-    return (here.file, here.line) == (there.file, there.line)
+    is_explained = leader.fault and other.seconds <= leader.seconds
+    return is_explained and line_of(other.location) == line_of(leader.location)
 
 
 @dataclass(frozen=True)
@@ -211,14 +215,12 @@ def rank(findings: Iterable[Finding], trained: float, memory: Memory) -> list[Fi
     Findings of one cause in one function count together, and stand together.
     """
     found = list(findings)
-    together: dict[tuple[object, ...], float] = defaultdict(float)
-    for finding in found:
-        together[_group(finding)] += _harm(finding, trained, memory)
+    harm = partial(_harm, trained=trained, memory=memory)
+    together = {key: sum(map(harm, group)) for key, group in grouped(found, _group).items()}
 
     def order(finding: Finding) -> tuple[bool, float, str, float]:
         group = _group(finding)
-        harm = _harm(finding, trained, memory)
-        return not finding.fault, -together[group], str(group), -harm
+        return not finding.fault, -together[group], str(group), -harm(finding)
 
     return sorted(found, key=order)
 
@@ -233,18 +235,24 @@ def _group(finding: Finding) -> tuple[object, ...]:
 
 
 def _harm(finding: Finding, trained: float, memory: Memory) -> float:
-    """Seconds lost in this run, or what memory that grows will have cost by the forecast's step.
+    """Seconds lost in this run, or what its memory is worth."""
+    return max(finding.seconds, _memory_worth(finding, memory) * trained)
 
-    A run that is out of memory by then is lost as a whole; what fills a part of the memory counts
-    for that part. A part of the peak that could be freed counts for half of that part.
+
+def _memory_worth(finding: Finding, memory: Memory) -> float:
+    """The share of the training that memory which grows, or could be freed, counts for.
+
+    A run that is out of memory by the forecast's step is lost as a whole; what fills a part of the
+    memory counts for that part. A part of the peak that could be freed counts for half of it.
     """
     forecast = finding.forecast
-    fills = finding.grows and forecast is not None and forecast.bytes is not None
-    if not fills:
-        freed = min(1.0, finding.frees / memory.peak) if memory.peak > 0 else 0.0
-        worth = max(_MEMORY_WORTH, _PEAK_WORTH * freed) if finding.frees > 0 else 0.0
-        return max(finding.seconds, worth * trained)
-    assert forecast is not None
-    in_memory = forecast.bytes if forecast.bytes and not forecast.on_disk else 0.0
-    lost = min(1.0, in_memory / memory.limit) if memory.limit > 0 else 0.0
-    return max(finding.seconds, max(_MEMORY_WORTH, lost) * trained)
+    if finding.grows and forecast is not None and forecast.bytes is not None:
+        in_memory = 0.0 if forecast.on_disk else forecast.bytes
+        return max(_MEMORY_WORTH, _share(in_memory, memory.limit))
+    if finding.frees > 0:
+        return max(_MEMORY_WORTH, _PEAK_WORTH * _share(finding.frees, memory.peak))
+    return 0.0
+
+
+def _share(part: float, whole: float) -> float:
+    return min(1.0, ratio(part, whole))

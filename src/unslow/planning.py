@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from unslow.cause import Cause, load
+from unslow.fix.edit.script import CannotEdit, Script
 from unslow.model import Diagnosis, Finding, Fix, Location, Refusal, Run
 
 
@@ -30,27 +31,28 @@ def is_library(file: str) -> bool:
 
 
 def _plan(cause: Cause, finding: Finding, run: Run) -> Fix | Refusal | None:
-    from unslow.fix.edit.script import CannotEdit, Script
-
     where = finding.location
-    text = run.sources.get(where.file) if where is not None else None
-    if where is None or text is None:
+    if where is None or where.file not in run.sources:
         return Refusal("the source of this line was not kept with the run", where)
     if is_library(where.file):
-        return Refusal(
-            f"{where.file} belongs to an installed library, which is never edited", where
-        )
+        why = f"{where.file} belongs to an installed library, which is never edited"
+        return Refusal(why, where)
     try:
-        return cause.fix(finding, Script(where.file, text, run.sources))
+        script = Script(where.file, run.sources[where.file], run.sources)
+        return _fix(cause, finding, script)
     except CannotEdit as problem:
-        line = problem.line or where.line
-        return Refusal(problem.reason, Location(where.file, line))
+        return Refusal(problem.reason, Location(where.file, problem.line or where.line))
+
+
+def _fix(cause: Cause, finding: Finding, script: Script) -> Fix | Refusal | None:
+    """What a cause answers; a mistake in it becomes a refusal that names it."""
+    try:
+        return cause.fix(finding, script)
+    except CannotEdit:
+        raise
     except Exception as problem:  # noqa: BLE001 - the fence of a cause: the report has the rest
-        return Refusal(_failure(problem), where)
-
-
-def _failure(problem: Exception) -> str:
-    return f"making the fix failed, a mistake in unslow: {type(problem).__name__}: {problem}"
+        why = f"making the fix failed, a mistake in unslow: {type(problem).__name__}: {problem}"
+        return Refusal(why, finding.location)
 
 
 @dataclass(frozen=True)
@@ -91,18 +93,14 @@ class Composition:
 
     def _again(self, cause: Cause, finding: Finding, planned: Fix) -> Fix | Refusal:
         """The same fix, made on the texts as edited so far."""
-        from unslow.fix.edit.script import CannotEdit, Script
-
         where = finding.location
-        if where is None or not set(planned.files) & set(self.texts):
+        if where is None or self.texts.keys().isdisjoint(planned.files):
             return planned
-        sources = self._diagnosis.run.sources
-        recorded, text = sources[where.file], self.texts.get(where.file, sources[where.file])
+        recorded = self._diagnosis.run.sources
+        texts = {**recorded, **self.texts}
         try:
-            script = Script.continued(where.file, recorded, text, {**sources, **self.texts})
-            fix = cause.fix(finding, script)
+            script = Script.continued(where.file, recorded[where.file], texts[where.file], texts)
+            fix = _fix(cause, finding, script)
         except CannotEdit as reason:
             return Refusal(f"it overlaps with a fix above: {reason}", where)
-        except Exception as problem:  # noqa: BLE001 - the fence of a cause
-            return Refusal(_failure(problem), where)
         return fix or Refusal("a fix above has already changed this place", where)

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NoReturn
 
 from unslow.errors import UnslowError, suggestion
 from unslow.facts.json_object import JsonObject
@@ -110,7 +111,7 @@ class _Reader:
 
     def settings(self, table: Mapping[str, object]) -> Settings:
         names = (*OWN_KEYS, *self.known.commands)
-        given = {str(key).replace("-", "_"): value for key, value in table.items()}
+        given = _underscored(table)
         for key in given:
             self._known(key, key, names, "setting")
         commands = [key for key in given if key not in OWN_KEYS]
@@ -127,7 +128,7 @@ class _Reader:
         if name not in known:
             self._wrong(key, f"there is no {what} {name}", suggestion(name, known))
 
-    def _wrong(self, key: str, why: str, hint: str = "") -> None:
+    def _wrong(self, key: str, why: str, hint: str = "") -> NoReturn:
         where = f"{self.file}:{self.lines[key]}" if key in self.lines else str(self.file)
         raise UnslowError(
             f"wrong setting in {where}", why, hint or "See docs/settings.md.", "bad-settings"
@@ -136,17 +137,14 @@ class _Reader:
     def _causes(self, value: object) -> tuple[str, ...]:
         if not isinstance(value, list):
             self._wrong("ignore", "ignore must be a list of causes")
-            return ()
         names = tuple(map(str, value))
-        known = self.known.causes() if names else ()
         for name in names:
-            self._known("ignore", name, known, "cause")
+            self._known("ignore", name, self.known.causes(), "cause")
         return names
 
     def _share(self, value: object) -> float:
         if not isinstance(value, int | float) or not LEAST_SHARE <= value <= 1:
             self._wrong("min_share", f"min_share must be between {LEAST_SHARE} and 1")
-            return LEAST_SHARE
         return float(value)
 
     def _folder(self, value: object) -> str:
@@ -157,9 +155,13 @@ class _Reader:
     def _options(self, command: str, value: object) -> JsonObject:
         if not isinstance(value, dict):
             self._wrong(command, f"{command} must be a table of its options")
-            return {}
-        options = {str(key).replace("-", "_"): each for key, each in value.items()}
+        options = _underscored(value)
         known = self.known.options(command)
         for name in options:
             self._known(f"{command}.{name}", name, known, f"option of {command}:")
         return options
+
+
+def _underscored(table: Mapping[str, object]) -> JsonObject:
+    """Keys may be written with dashes."""
+    return {str(key).replace("-", "_"): value for key, value in table.items()}

@@ -17,23 +17,19 @@ def without_ignored(
 ) -> tuple[Diagnosis, tuple[Ignored, ...]]:
     """The diagnosis without ignored findings, and those findings."""
     comments = _Comments(diagnosis.run)
-    kept: list[int] = []
-    ignored: list[Ignored] = []
-    for index, finding in enumerate(diagnosis.findings):
-        reason = _reason(finding, diagnosis.run, settings) or comments.reason(finding)
-        if reason:
-            ignored.append((finding, reason))
-        else:
-            kept.append(index)
-    if not ignored:
-        return diagnosis, ()
+    reasons = [
+        _reason(finding, diagnosis.run, settings) or comments.reason(finding)
+        for finding in diagnosis.findings
+    ]
+    kept = [index for index, reason in enumerate(reasons) if not reason]
     fixes = diagnosis.fixes
     remaining = replace(
         diagnosis,
         findings=tuple(diagnosis.findings[index] for index in kept),
         fixes={new: fixes[old] for new, old in enumerate(kept) if old in fixes},
     )
-    return remaining, tuple(ignored)
+    both = zip(diagnosis.findings, reasons, strict=True)
+    return remaining, tuple((finding, reason) for finding, reason in both if reason)
 
 
 def _reason(finding: Finding, run: Run, settings: Settings) -> str:
