@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from unslow.analyse.account import AFTER
 from unslow.analyse.sketches.sketch import Sketch
 from unslow.cause import CannotJudge, Cause
 from unslow.diagnose import Memory, diagnose, fold, merge, rank
@@ -83,11 +84,6 @@ def test_what_every_process_does_at_one_line_is_told_once() -> None:
         ("one", 0.5),
     ]
     assert told[0].evidence[-1].value == 2
-
-
-def test_what_lies_in_other_stretches_of_the_program_stays_apart() -> None:
-    outside = replace(ONE, stretch="set-up")
-    assert fold([ONE, outside]) == [ONE, outside]
 
 
 def test_half_of_the_peak_is_worth_more_than_a_tenth_of_the_training() -> None:
@@ -216,3 +212,12 @@ def test_lines_at_the_top_level_of_a_file_count_by_themselves() -> None:
 def test_what_costs_time_does_not_explain_a_peak_of_memory() -> None:
     peak = replace(ONE, cause="two", seconds=0.0, frees=4e8)
     assert len(merge([ONE, peak], [Deep()])) == 2
+
+
+def test_one_line_in_several_parts_of_the_run_is_one_finding() -> None:
+    inside = Finding("retracing", "in the steps", Location("train.py", 5), 3.0, ())
+    after = replace(inside, title="after them", seconds=2.0, stretch=AFTER)
+    (found,) = fold([inside, after])
+    assert (found.title, found.seconds) == ("in the steps", 5.0)
+    assert (found.seconds_in(""), found.seconds_in(AFTER)) == (3.0, 2.0)
+    assert not found.in_steps_only

@@ -4,6 +4,7 @@ about the rest."""
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -112,25 +113,32 @@ def _worth(finding: Finding, run: Run) -> bool:
 
 
 def fold(findings: Iterable[Finding]) -> list[Finding]:
-    """What several processes or loops do at one line is one finding, with the words of the one
-    that it costs most."""
+    """What several processes, loops or stretches of the run do at one line is one finding, with
+    the words of the one that it costs most."""
     return [_together(group) for group in grouped(findings, _where).values()]
 
 
 def _where(finding: Finding) -> tuple[object, ...]:
     place = replace(finding.location, code="", function="") if finding.location else None
-    return finding.cause, place, finding.stretch, finding.in_first_step
+    return finding.cause, place, finding.in_first_step
 
 
 def _together(group: Sequence[Finding]) -> Finding:
     lead = max(group, key=lambda finding: finding.seconds)
     if len(group) == 1:
         return lead
-    return replace(
-        lead,
-        seconds=sum(finding.seconds for finding in group),
-        evidence=(*lead.evidence, Evidence("loops or processes with it, in all", len(group))),
-    )
+    taken: dict[str, float] = defaultdict(float)
+    for finding in group:
+        taken[finding.stretch] += finding.seconds
+    whole = sum(taken.values())
+    evidence = list(lead.evidence)
+    alike = sum(finding.stretch == lead.stretch for finding in group)
+    if alike > 1:
+        evidence.append(Evidence("loops or processes with it, in all", alike))
+    beside = whole - taken.pop(lead.stretch)
+    if beside > 0:
+        evidence.append(Evidence("of it in other parts of the run", beside, "s"))
+    return replace(lead, seconds=whole, evidence=tuple(evidence), elsewhere=dict(taken))
 
 
 def merge(findings: Iterable[Finding], causes: Sequence[Cause]) -> list[Finding]:

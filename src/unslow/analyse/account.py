@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from unslow.analyse.graphs.eager_calls import Dispatching, Region, dispatching, region_of
@@ -140,14 +140,14 @@ def account_of(run: Run, findings: Sequence[Finding]) -> Account:
     loops = run.loops_of(process.index)
     samples = run.samples_of(process.index)
     faults = [finding for finding in findings if finding.fault and finding.seconds > 0]
-    inside = [finding for finding in faults if not finding.stretch]
+    inside = list(_in_stretch(faults, ""))
     stretches = []
     overlap = 0.0
     if loops:
         training, overlap = _steps(run, loops, samples, inside)
         stretches.append(training)
     for name, start, end in gaps(run, process, loops):
-        claims = [finding for finding in faults if finding.stretch == name]
+        claims = list(_in_stretch(faults, name))
         region = Region(process.index, name, start, end)
         stretches.append(_outside(run, region, samples, claims))
     stretches.sort(key=lambda stretch: ORDER.index(stretch.name))
@@ -156,6 +156,14 @@ def account_of(run: Run, findings: Sequence[Finding]) -> Account:
         stretches=tuple(stretches),
         overlap=overlap,
     )
+
+
+def _in_stretch(findings: Iterable[Finding], stretch: str) -> Iterator[Finding]:
+    """Findings with the seconds that they take in one stretch."""
+    for finding in findings:
+        seconds = finding.seconds_in(stretch)
+        if seconds > 0:
+            yield replace(finding, seconds=seconds)
 
 
 def _steps(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from unslow.model.loop import Location
@@ -61,6 +61,17 @@ class Finding:
     merged: tuple[str, ...] = ()  # causes that explained the same seconds
     frees: float = 0.0  # bytes of the peak that could be had back
     stretch: str = ""  # outside of the steps: the name of the stretch of the account it lies in
+    elsewhere: Mapping[str, float] = field(default_factory=dict)  # seconds in other stretches
+
+    def seconds_in(self, stretch: str) -> float:
+        """Its seconds in one stretch of the account; those in the steps without a name."""
+        if stretch == self.stretch:
+            return self.seconds - sum(self.elsewhere.values())
+        return self.elsewhere.get(stretch, 0.0)
+
+    @property
+    def in_steps_only(self) -> bool:
+        return not (self.stretch or self.elsewhere)
 
 
 class Safety(enum.Enum):

@@ -55,7 +55,7 @@ def outline_of(run: Run, finding: Finding) -> FindingRow:
 
 def is_of_training(run: Run, finding: Finding) -> bool:
     """Whether its seconds are part of the training, and not of the run outside of steps."""
-    return bool(run.training) and run.trained > 0 and not finding.stretch
+    return bool(run.training) and run.trained > 0 and finding.in_steps_only
 
 
 def share_of(run: Run, finding: Finding) -> float:
