@@ -76,3 +76,16 @@ def test_a_sample_there_says_so_and_one_elsewhere_does_not(recording: Recording)
     assert waiting is not None
     assert elsewhere is not None
     assert (waiting[0], elsewhere[0]) == (ITERATOR_END, "python")
+
+
+def test_a_package_that_keras_calls_is_kerass_time(recording: Recording) -> None:
+    optree, other, keras = (
+        compile("", f"/lib/site-packages/{name}/__init__.py", "exec")
+        for name in ("optree", "scipy", "keras")
+    )
+    mine = compile("", __file__, "exec")
+    called = recording.watcher._key([(optree, 0), (keras, 0), (mine, 0)], 10)
+    direct = recording.watcher._key([(other, 0), (mine, 0), (keras, 0)], 10)
+    assert called is not None
+    assert direct is not None
+    assert (called[0], direct[0]) == ("keras", "scipy")

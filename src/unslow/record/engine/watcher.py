@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import _thread
-import operator
+import itertools
 import os
 import threading
 import time
 from collections.abc import Callable
+from types import CodeType
 
 from unslow.facts.phase import Phase
 from unslow.facts.process import ITERATOR_END, MODULE_IMPORT, LowestRate, Samples, StackSeen, Tick
@@ -39,7 +40,7 @@ _FRAMES = 6
 _OTHER, _RUN = int(Phase.OTHER), int(Phase.RUN)
 _OURS = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..")) + os.sep
 _IMPORTS = "<frozen importlib._bootstrap>"  # the file of the code that imports a module
-_CODE, _FILE = operator.itemgetter(0), operator.attrgetter("co_filename")
+_TENSORFLOW = frozenset(("tensorflow", "keras", "tf_keras"))
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 
@@ -59,6 +60,9 @@ class Watcher:
         self._thread = 0
         self._ended = _thread.allocate_lock()  # held while the thread runs
         self._stacks: dict[tuple[Foreign, ...], int] = {}
+        # By the innermost code and the user's line above it; the code is kept, so that its id
+        # stays its own.
+        self._leaves: dict[tuple[int, Foreign], tuple[str, CodeType]] = {}
         self._counts: dict[int, int] = {}
         self._due = 0.0
         self._interval = SwitchInterval()
@@ -192,21 +196,30 @@ class Watcher:
     def _key(self, lines: list[Line], phase: int) -> tuple[Foreign, ...] | None:
         """The library that runs, its phase, and the user's innermost lines above it."""
         places = self.recorder.user.places(lines, 4)
-        return (self._leaf(lines), phase, *places) if places else None
+        if not places:
+            return None
+        if lines[0] == self.recorder.iterator_end:
+            return (ITERATOR_END, phase, *places)
+        code = lines[0][0]
+        known = self._leaves.get((id(code), places[0]))
+        if known is None:
+            if len(self._leaves) >= _MOST_STACKS:
+                self._leaves.clear()
+            known = self._leaves[id(code), places[0]] = (self._leaf(lines), code)
+        return (known[0], phase, *places)
 
     def _leaf(self, lines: list[Line]) -> str:
         """What runs below the user's innermost line."""
-        if lines[0] == self.recorder.iterator_end:
-            return ITERATOR_END
         owns = self.recorder.user.owns
         if owns(lines[0][0]):
             return "python"
-        files = list(map(_FILE, map(_CODE, lines)))
-        if _IMPORTS in files:  # nearly never, and in C
-            mine = next((at for at, (code, _) in enumerate(lines) if owns(code)), len(files))
-            if _IMPORTS in files[:mine]:
-                return MODULE_IMPORT
-        return _library(files[0])
+        below = [code for code, _ in itertools.takewhile(lambda line: not owns(line[0]), lines)]
+        files = [code.co_filename for code in below]
+        if _IMPORTS in files:
+            return MODULE_IMPORT
+        # What TensorFlow and Keras call, such as optree, is their time.
+        libraries = [_library(file) for file in files]
+        return next((name for name in libraries if name in _TENSORFLOW), libraries[0])
 
     def _write_samples(self, now: int) -> None:
         counts, self._counts = self._counts, {}
