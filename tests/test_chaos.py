@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.chaos import faults, hostile, load, own_errors, supply, transparency
+from bench.chaos import faults, hostile, injected, load, own_errors, supply, transparency
 from bench.chaos.kept import Attack, Result, Results, run_all
 from bench.chaos.page import PARTS, page
 from bench.chaos.readers import READERS
@@ -66,6 +66,11 @@ def test_eight_processes_record_into_one_folder() -> None:
 def test_a_cause_that_raises_is_named() -> None:
     result = own_errors.report_parts(names=("hot_lines", "_account"), examples=("retracing",))
     assert result.tries == 2 and not result.broke
+
+
+def test_every_part_of_the_recorder_that_is_made_to_raise_is_there() -> None:
+    """Each is looked up by its name, and a refactoring may have moved it."""
+    assert len(list(injected.injections())) > 100
 
 
 @pytest.mark.parametrize("part", PARTS)

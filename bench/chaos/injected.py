@@ -19,8 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import tensorflow as tf
-
 TIMEOUT = 60  # seconds for one training
 
 
@@ -63,7 +61,8 @@ def after(calls: int, original: Callable[..., Any], part: str) -> Callable[..., 
 
 
 def set_to(owner: Any, name: str, part: str, calls: int = 0) -> Callable[[], None]:
-    return lambda: setattr(owner, name, after(calls, getattr(owner, name), part))
+    original = getattr(owner, name)
+    return lambda: setattr(owner, name, after(calls, original, part))
 
 
 def injections() -> Iterator[Injection]:
@@ -114,7 +113,15 @@ def _failing_handlers(signals: Any, name: str) -> None:
 
 
 def _engine() -> Iterator[Injection]:
-    from unslow.record.engine import recorder, rows, steps, update_sites, watcher
+    from unslow.record.engine import (
+        fact_log,
+        kept_sources,
+        recorder,
+        rows,
+        steps,
+        update_sites,
+        watcher,
+    )
     from unslow.runfolder.layout import Writer
 
     parts: list[tuple[str, Any, str]] = [
@@ -127,10 +134,11 @@ def _engine() -> Iterator[Injection]:
         ("steps", update_sites.Sites, "of"),
         ("steps", rows.Rows, "append"),
         ("frames", recorder.UserCode, "stack"),
-        ("", recorder, "encode"),
+        ("", fact_log, "encode"),
         ("", Writer, "_append"),
         ("", Writer, "close"),
-        ("", recorder.Recorder, "_copy_sources"),
+        ("sources", kept_sources.KeptSources, "_read"),
+        ("sources", kept_sources.KeptSources, "_copy"),
     ]
     for part, owner, name in parts:
         label = f"{getattr(owner, '__name__', owner).rpartition('.')[2]}.{name}"
@@ -141,6 +149,8 @@ def _engine() -> Iterator[Injection]:
 
 def train() -> str:
     """Every style in small; returns a digest of all weights."""
+    import tensorflow as tf
+
     tf.keras.utils.set_random_seed(3)
     w = tf.Variable(tf.ones([4, 1]))
     x = tf.random.stateless_normal([16, 4], [1, 2])
@@ -212,6 +222,8 @@ def _in_child(work: Callable[[], str], out: Path) -> None:
 
 
 def main(place: Path, share: int, shares: int) -> None:
+    import tensorflow  # noqa: F401 - for the forks
+
     header = {"command": ["python", "train.py"], "cwd": str(place), "started": 1.0}
     every = list(injections())
     chance = random.Random(7)

@@ -163,6 +163,53 @@ def test_another_thread_may_stop_it_at_any_moment(
     assert "steps" not in recording.recorder.probes  # nothing of it was lost
 
 
+def test_threads_that_repeat_one_call_each_break_nothing(
+    recording: Recording, clock: Clock, step: Callable[[], object]
+) -> None:
+    """Each enters the fast path and throws the other one out of it, in the middle of its calls."""
+    rows, usual, problems = Rows(recording), sys.getswitchinterval(), list[BaseException]()
+
+    def work() -> None:
+        try:
+            repeat(step, 3000, clock)
+        except BaseException as problem:  # noqa: BLE001 - whatever reaches a thread
+            problems.append(problem)
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(usual)
+    assert problems == []
+    assert "steps" not in recording.recorder.probes  # nothing of it was lost
+    assert len(rows.all()) == recording.steps.total == 9000
+
+
+def test_a_path_that_was_left_before_it_was_followed_is_not_followed(
+    recording: Recording, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another thread ends a row at that moment."""
+    step = compiled(recording)
+    enter, entered = recording.steps.enter_fast_path, list[object]()
+
+    def leave_at_once(*args: Any) -> Any:
+        path = enter(*args)
+        if path is not None and not entered:
+            entered.append(path)
+            recording.steps.leave_fast_path()
+        return path
+
+    monkeypatch.setattr(recording.steps, "enter_fast_path", leave_at_once)
+    rows = Rows(recording)
+    repeat(step, WARM, clock)
+    assert entered
+    assert len(rows.all()) == WARM
+
+
 def held_by(step: Callable[[], object]) -> dict[str, Any]:
     """The variables of a stand-in's step, by name."""
     names, cells = step.__code__.co_freevars, step.__closure__ or ()

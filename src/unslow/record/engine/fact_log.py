@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from unslow.facts.codec import encode
 from unslow.facts.process import Unwritten
@@ -62,9 +63,12 @@ class FactLog:
                 fact = fact.replace(n=counted.count, sum=counted.took)
             self.pending.append(encode(fact, clock() if at is None else at))
         except Exception as problem:  # noqa: BLE001 - called within the user's own calls
-            why = f"{type(problem).__name__}: {problem}"
+            self._unwritten(fact, f"{type(problem).__name__}: {problem}")
+
+    def _unwritten(self, fact: Fact, why: str) -> None:
+        with suppress(Exception):  # it may be that nothing can be written at all
             self.pending.append(encode(Unwritten(of=fact.kind, why=why), clock()))
-            self._lost(fact.probe, f"{type(fact).__name__} could not be written: {why}")
+        self._lost(fact.probe, f"{type(fact).__name__} could not be written: {why}")
 
     def wants(self, kind: type[Thinned], key: str = "") -> bool:
         """Whether the next fact of this key will be written: only then gather its details."""

@@ -121,7 +121,10 @@ class FastPath:
 
 
 class Departure(NamedTuple):
-    """A call that was taken for one more repetition, and was not."""
+    """A call that was taken for one more repetition, and was not.
+
+    Its path may be one that another thread entered meanwhile.
+    """
 
     path: FastPath
     owner: Foreign
@@ -140,8 +143,8 @@ class Wrapped(NamedTuple):
     plain: Function  # the same without TensorFlow's traceback filter, if it has one
     raised: Callable[[BaseException], object]  # that filter, for an error of `plain`
     in_full: Function  # makes and records a call that is no repetition
-    departed: Callable[[Departure], None]
-    failed: Callable[[Lane], None]  # a repetition raised
+    departed: Callable[[Departure], None]  # must not raise
+    failed: Callable[[], None]  # a repetition raised
     settle: Callable[[FastPath], None]
 
 
@@ -163,7 +166,8 @@ def fast_caller(
     settle, in_full = wrapped.settle, wrapped.in_full
     getframe, ident = sys._getframe, _thread.get_ident
     owner = thread = left = calls = limit = last = depth = above_last = far = far_last = 0
-    path = lane = note = matches = stack = code = above = cast(Foreign, None)
+    path = lane = matches = stack = code = above = cast(Foreign, None)
+    note = cast(Foreign, _unnoted)
 
     def stop() -> None:
         nonlocal owner, limit
@@ -178,6 +182,8 @@ def fast_caller(
         path, lane, note, limit = entered, entered.lane, entered.note, entered.limit
         thread, stack, matches = lane.thread, lane.stack, entered.matches
         left, calls, owner = entered.left, entered.calls, id(entered.owner())
+        if entered.lane.fast_path is not entered:  # left before it could be stopped
+            stop()
 
     def call(self: object, *args: object, **kwargs: object) -> object:
         nonlocal left, calls
@@ -194,7 +200,7 @@ def fast_caller(
         try:
             result = plain(self, *args, **kwargs)
         except BaseException as error:
-            failed(lane)
+            failed()
             raised(error)
             raise
         now = clock()
@@ -230,6 +236,10 @@ def fast_caller(
 
 def no_path(path: FastPath) -> None:
     """Stands for `follow` where nothing is wrapped yet."""
+
+
+def _unnoted(at: int) -> None:
+    """Notes the time of a call where there is no path."""
 
 
 def _nothing() -> None:

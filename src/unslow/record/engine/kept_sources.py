@@ -13,11 +13,20 @@ _MOST_CHARACTERS = 2_000_000
 
 
 class KeptSources:
-    """Files that were named in facts; each is copied once, by the thread that writes."""
+    """Files that were named in facts; each is copied once, by the thread that writes.
 
-    def __init__(self, folder: str, emit: Callable[[Fact], None]) -> None:
+    Nothing here may raise into the user's program.
+    """
+
+    def __init__(
+        self,
+        folder: str,
+        emit: Callable[[Fact], None],
+        failed: Callable[[str, Exception], None],
+    ) -> None:
         self._folder = os.path.join(folder, "sources")
         self._emit = emit
+        self._failed = failed  # called with the name of this part
         self.clear()
 
     def clear(self) -> None:
@@ -30,6 +39,12 @@ class KeptSources:
         if "UNSLOW_NO_SOURCES" in os.environ:
             return
         self._files.add(file)
+        try:
+            self._read(file)
+        except Exception as problem:  # noqa: BLE001 - called within the user's own calls
+            self._failed("sources", problem)
+
+    def _read(self, file: str) -> None:
         import hashlib
         import linecache
 
@@ -41,12 +56,18 @@ class KeptSources:
         self._copies.append((digest, text))
 
     def write(self) -> None:
+        """Write the copies that wait; one that cannot be written is missing in the reports."""
         while self._copies:
             digest, text = self._copies.pop()
-            path = os.path.join(self._folder, f"{digest}.py")
             try:
-                os.makedirs(self._folder, exist_ok=True)
-                with open(path, "wb") as copy:
-                    copy.write(text.encode("utf-8", "surrogatepass"))
+                self._copy(digest, text)
             except OSError:
-                pass
+                continue
+            except Exception as problem:  # noqa: BLE001 - facts are written all the same
+                self._failed("sources", problem)
+
+    def _copy(self, digest: str, text: str) -> None:
+        path = os.path.join(self._folder, f"{digest}.py")
+        os.makedirs(self._folder, exist_ok=True)
+        with open(path, "wb") as copy:
+            copy.write(text.encode("utf-8", "surrogatepass"))

@@ -71,7 +71,7 @@ class Recorder:
         self._lock = threading.Lock()
         self.log = FactLog(self.lost)
         self._tallies = LineTallies(self.stack)
-        self._sources = KeptSources(folder, self.log.emit)
+        self._sources = KeptSources(folder, self.log.emit, self._failed)
         # Bound here, since a method that only passes a call on would cost as much again.
         self.emit, self.wants, self.count = self.log.emit, self.log.wants, self.log.count
         self.tally, self.tallier = self._tallies.add, self._tallies.adder

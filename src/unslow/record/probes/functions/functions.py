@@ -146,9 +146,9 @@ class Functions(Probe):
         call.lane.called.pop()
         self.recorder.signals.call_raised.send(call.lane)
 
-    def _repetition_failed(self, lane: Lane) -> None:
+    def _repetition_failed(self) -> None:
         self.steps.leave_fast_path()
-        self.recorder.signals.call_raised.send(lane)
+        self.recorder.signals.call_raised.send(self.recorder.local.lane)
 
     def _done(self, call: Call, frame: FrameType | None) -> None:
         """After a call: whether it was like the others, and what it means."""
@@ -179,7 +179,7 @@ class Functions(Probe):
 
     def _departed(self, departure: Departure) -> None:
         """A call that was taken for one more repetition: record it in full, after the fact."""
-        path, function, lane = departure.path, departure.owner, departure.path.lane
+        path, function, lane = departure.path, departure.owner, self.recorder.local.lane
         known = self._registry.known.get(function) or self._registry.meet(function)
         call = Call(lane, function, known, departure.args, departure.kwargs)
         call.traces = path.traces

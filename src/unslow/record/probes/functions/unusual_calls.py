@@ -105,9 +105,17 @@ class Calls(Probe):
             finally:
                 probe._depth[thread] -= 1
                 if thread in probe._first and not probe._depth[thread]:
-                    probe._open(local.lane)
+                    probe._opens(local.lane)
 
         return _create_concrete_function
+
+    def _opens(self, lane: Lane) -> None:
+        """Open a window within a call of the program's."""
+        try:
+            self._open(lane)
+        except Exception as problem:  # noqa: BLE001 - the fence of a probe
+            self._first.clear()
+            self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
 
     def _open(self, lane: Lane) -> None:
         """Open a window on the rest of a call; never in a trial, which is timed as it is.

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import re
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from unslow.record.engine.allocator import heap_bytes
 from unslow.record.engine.foreign import Foreign
 from unslow.record.engine.procfs import read
+from unslow.record.probes.profiler.muted_stderr import muted
 
 # Seen on 2.15 to 2.21, loaded with TensorFlow itself. Without it there are no windows.
 _PROFILER = "tensorflow.python.profiler.internal._pywrap_profiler"
 _MOST_BYTES = 3 << 20  # about 50 000 events
-# What the profiler logs of itself where TF_CPP_MIN_LOG_LEVEL lets it; seen on 2.15 to 2.21.
-_OURS = re.compile(
-    rb"^.*\] (?:Profiler session|\w+_tracer_level|Collecting XSpace).*\n?", re.MULTILINE
-)
-_STDERR = 2
-_write = os.write  # a program may replace it
 USUAL_LEVEL = 2  # all ops
 # Making a profile of these takes 0.1 s: an event takes 2.5 µs (TensorFlow 2.21, a 2 GHz core), and
 # up to twice that where names are long.
@@ -33,8 +24,6 @@ FEW_EVENTS = 40_000
 # keeps no memory, and what it keeps takes little work.
 _EVENT_BYTES = 100
 _EVENT_WORK = 1200  # nanoseconds
-
-_saved = [-1]  # where stderr really goes while a window opens or closes
 
 
 class Window:
@@ -81,7 +70,7 @@ def open_window(folder: str = "", level: int = USUAL_LEVEL) -> Window | None:
     if module is None:
         return None
     options = {"host_tracer_level": level, "python_tracer_level": 0, "device_tracer_level": 0}
-    with _muted():
+    with muted():
         session = None
         try:
             session = module.ProfilerSession()
@@ -94,7 +83,7 @@ def open_window(folder: str = "", level: int = USUAL_LEVEL) -> Window | None:
 
 def close_window(window: Window) -> bytes:
     """Stop the profiler and return its profile unread: our process has time for that."""
-    with _muted():
+    with muted():
         data = bytes(window.session.stop())
     return data if len(data) <= _MOST_BYTES else b""
 
@@ -106,7 +95,7 @@ def stop_window(window: Window) -> None:
     200,000 of them, and this 0.03 s (TensorFlow 2.21).
     """
     try:
-        with _muted():
+        with muted():
             window.session = None
     except Exception:  # noqa: BLE001 - the fence of a probe: it was stopped by someone else
         return
@@ -114,41 +103,5 @@ def stop_window(window: Window) -> None:
 
 def export_window(window: Window) -> None:
     """Stop the profiler and let it write its profile below the folder of `open_window`."""
-    with _muted():
+    with muted():
         window.session.export_to_tb()
-
-
-@contextmanager
-def _muted() -> Iterator[None]:
-    """Keep the profiler's own lines out of the user's stderr; everything else is passed on."""
-    if not hasattr(os, "memfd_create"):
-        yield
-        return
-    try:
-        holder = os.memfd_create("unslow", os.MFD_CLOEXEC)
-        _saved[0] = os.dup(_STDERR)
-    except OSError:
-        yield
-        return
-    os.dup2(holder, _STDERR)
-    try:
-        yield
-    finally:
-        os.dup2(_saved[0], _STDERR)
-        os.close(_saved[0])
-        _saved[0] = -1
-        size = os.lseek(holder, 0, os.SEEK_END)
-        text = _OURS.sub(b"", os.pread(holder, size, 0)) if size else b""
-        os.close(holder)
-        if text:
-            _write(_STDERR, text)
-
-
-def after_fork() -> None:
-    """A child that is forked while stderr is redirected gets the real one."""
-    if _saved[0] >= 0:
-        os.dup2(_saved[0], _STDERR)
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=after_fork)

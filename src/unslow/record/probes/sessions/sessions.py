@@ -143,12 +143,12 @@ class Sessions(Probe):
     def _is_inspected(self, lane: Lane) -> bool:
         return self._window is not None and self._window.thread == lane.thread
 
-    def _repetition_failed(self, lane: Lane) -> None:
+    def _repetition_failed(self) -> None:
         self.steps.leave_fast_path()
 
     def _departed(self, departure: Departure) -> None:
         """A run that was taken for one more repetition: record it in full, after the fact."""
-        lane, took = departure.path.lane, departure.ended - departure.began
+        lane, took = self.recorder.local.lane, departure.ended - departure.began
         self.steps.leave_fast_path()
         lane.phases[_RUN] += took
         lane.calls += 1
