@@ -24,7 +24,6 @@ from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.moves.compile_step import compile_step
 from unslow.fix.moves.hoist_closure import closure_once
 from unslow.fix.moves.hoist_function import function_once
-from unslow.fix.moves.hoist_object import object_once
 from unslow.fix.moves.shapes import DRAWS
 from unslow.model import Certainty, Evidence, Finding, Fix, Location, Refusal, Run, Safety
 from unslow.syntax import Source
@@ -148,15 +147,6 @@ class FunctionInLoop(Cause):
 
 def _shared(script: Script, line: int) -> Fix:
     """One function for all calls of what makes it at a line."""
-    try:
-        once = object_once(script, line)
-    except CannotEdit:
-        around = script.function_at(line)
-        if around is not None and around.name == "__init__":
-            raise
-    else:
-        title = "make the object that compiles it once, and start it again in each turn"
-        return Fix(title, Safety.CLOSE, {script.path: once.text})
     title = "make the compiled function once, and hand in what it used around it"
     return Fix(title, Safety.CLOSE, {script.path: closure_once(script, line).text})
 

@@ -96,3 +96,13 @@ def test_objects_that_may_be_equal_get_no_compiled_method() -> None:
     )
     with pytest.raises(CannotEdit, match="may be equal"):
         once(source, 8)
+
+
+def test_an_object_that_compiles_for_itself_is_refused() -> None:
+    source = (
+        "class Learner:\n    def __init__(self, net):\n        self.net = net\n"
+        "        self.step = tf.function(self._step)\n\n"
+        "    def _step(self, x):\n        return self.net(x)\n"
+    )
+    with pytest.raises(CannotEdit, match="make the object once, before the loop"):
+        once(source, 5)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
 
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import replaced
 from unslow.syntax.literals import Obstacle, find_literal
+from unslow.syntax.nodes import has_starred
 
-if TYPE_CHECKING:
-    import libcst as cst
+_COMMENT = re.compile(r"#[^\r\n]*")
 
 
 def call(script: Script, line: int, function: str) -> ast.Call:
@@ -29,8 +29,7 @@ def argument(script: Script, node: ast.Call, which: int | str) -> ast.expr | Non
     if isinstance(which, str):
         return next((keyword.value for keyword in node.keywords if keyword.arg == which), None)
     before = node.args[: which + 1]
-    if any(isinstance(value, ast.Starred) for value in before):
-        raise script.refuse("the call unpacks its arguments", node)
+    script.refuse_if(has_starred(before), "the call unpacks its arguments", node)
     return before[which] if which < len(before) else None
 
 
@@ -96,15 +95,13 @@ def keyword_set(
             raise script.refuse(
                 f"the call unpacks a dictionary that may hold `{name}`", node
             ) from problem
-        if literal.source is not script:
-            place = f"{literal.source.path}:{literal.node.lineno}"
-            raise script.refuse(f"`{name}` is written in another file ({place})", node)
+        place = f"{literal.source.path}:{literal.node.lineno}"
+        reason = f"`{name}` is written in another file ({place})"
+        script.refuse_if(literal.source is not script, reason, node)
         return script.edit([replaced(script, literal.node, value)])
-    if any(isinstance(value, ast.GeneratorExp) for value in node.args):
-        raise script.refuse("a bare generator argument is left alone", node)
-    return script.edit(
-        [_written(script, node, lambda written: _with_keyword(written, name, value))]
-    )
+    is_generator = any(isinstance(value, ast.GeneratorExp) for value in node.args)
+    script.refuse_if(is_generator, "a bare generator argument is left alone", node)
+    return script.edit(_with_keyword(script, node, f"{name}={value}"))
 
 
 def remove_keyword(script: Script, line: int, function: str, name: str) -> Script:
@@ -113,86 +110,47 @@ def remove_keyword(script: Script, line: int, function: str, name: str) -> Scrip
 
 
 def keyword_removed(script: Script, node: ast.Call, name: str) -> Script:
-    if argument(script, node, name) is None:
-        return script
-    return script.edit([_written(script, node, lambda written: _without_keyword(written, name))])
+    gone = next((keyword for keyword in node.keywords if keyword.arg == name), None)
+    return script if gone is None else script.edit([_without_keyword(script, node, gone)])
 
 
-def _written(script: Script, node: ast.Call, change: Callable[[cst.Call], cst.Call]) -> Splice:
-    """A call changed by LibCST, which keeps the layout and the comments of its arguments."""
-    import libcst as cst
-
-    start, end = script.span(node)
-    try:
-        # The parentheses let a call over several lines stand alone; they come off again below.
-        module = cst.parse_module(f"({script.lines.text[start:end]})")
-    except cst.ParserSyntaxError as problem:
-        raise script.refuse("the call cannot be read", node) from problem
-    line: Any = module.body[0]
-    return Splice(start, end, module.code_for_node(change(line.body[0].value))[1:-1])
-
-
-def _with_keyword(node: cst.Call, name: str, value: str) -> cst.Call:
-    import libcst as cst
-
-    added = cst.Arg(
-        keyword=cst.Name(name),
-        value=cst.parse_expression(value),
-        equal=cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace("")),
-    )
-    if not node.args:
-        return node.with_changes(args=[added])
-    *others, last = node.args
-    between: cst.BaseParenthesizableWhitespace = cst.SimpleWhitespace(" ")
-    if others and isinstance(others[-1].comma, cst.Comma):
-        between = others[-1].comma.whitespace_after
-    elif isinstance(node.whitespace_before_args, cst.ParenthesizedWhitespace):
-        between = node.whitespace_before_args
-    trailing = last.comma if isinstance(last.comma, cst.Comma) else None
-    closing = trailing.whitespace_after if trailing else last.whitespace_after_arg
-    last = last.with_changes(
-        comma=cst.Comma(whitespace_after=_commented(between, closing)),
-        whitespace_after_arg=cst.SimpleWhitespace("")
-        if not trailing
-        else last.whitespace_after_arg,
-    )
-    bare = _commented(closing, None)
-    added = added.with_changes(
-        **(
-            {"comma": trailing.with_changes(whitespace_after=bare)}
-            if trailing
-            else {"whitespace_after_arg": bare}
-        )
-    )
-    return node.with_changes(args=[*others, last, added])
+def _with_keyword(script: Script, node: ast.Call, new: str) -> list[Splice]:
+    """One more argument, on a line of its own where the last one has such a line."""
+    given = _spans(script, node)
+    close = script.span(node)[1] - 1
+    if not given:
+        return [Splice(close, close, new)]
+    lines = script.lines
+    start, end = given[-1]
+    tail = _uncommented(lines.text[end:close])
+    end += tail.rfind(")") + 1  # of parentheses around the argument
+    row = lines.start(lines.at(close))
+    others = lines.text[lines.start(lines.at(start)) : start] + lines.text[row:close]
+    if others.strip():
+        return [Splice(end, end, f", {new}")]
+    comma = "," if "," in tail else ""
+    added = Splice(row, row, f"{lines.indent(lines.at(start))}{new}{comma}{lines.newline}")
+    return [added] if comma else [Splice(end, end, ","), added]
 
 
-def _commented(
-    gap: cst.BaseParenthesizableWhitespace, source: cst.BaseParenthesizableWhitespace | None
-) -> cst.BaseParenthesizableWhitespace:
-    """A gap between arguments with the comment that starts another gap."""
-    import libcst as cst
-
-    if isinstance(source, cst.ParenthesizedWhitespace) and source.first_line.comment:
-        if isinstance(gap, cst.ParenthesizedWhitespace):
-            return gap.with_changes(first_line=source.first_line, empty_lines=[])
-        return source
-    if isinstance(gap, cst.ParenthesizedWhitespace) and gap.first_line.comment:
-        plain = gap.first_line.with_changes(comment=None, whitespace=cst.SimpleWhitespace(""))
-        return gap.with_changes(first_line=plain)
-    return gap
+def _without_keyword(script: Script, node: ast.Call, gone: ast.keyword) -> Splice:
+    """Takes an argument out, with the comma that parts it from the one beside it."""
+    text, (start, end) = script.lines.text, script.span(gone)
+    given = _spans(script, node)
+    place = given.index((start, end))
+    if place + 1 < len(given):
+        return Splice(start, given[place + 1][0], "")
+    if place:
+        before = given[place - 1][1]
+        return Splice(before + _uncommented(text[before:start]).rfind(","), end, "")
+    return Splice(text.rfind("(", 0, start) + 1, script.span(node)[1] - 1, "")
 
 
-def _without_keyword(node: cst.Call, name: str) -> cst.Call:
-    import libcst as cst
+def _spans(script: Script, node: ast.Call) -> list[tuple[int, int]]:
+    """Where the arguments of a call stand, in the order of the text."""
+    return sorted(map(script.span, (*node.args, *node.keywords)))
 
-    index = next(i for i, arg in enumerate(node.args) if arg.keyword and arg.keyword.value == name)
-    kept = [arg for i, arg in enumerate(node.args) if i != index]
-    if not kept:
-        return node.with_changes(args=[], whitespace_before_args=cst.SimpleWhitespace(""))
-    if index == len(kept):
-        gone = node.args[index]
-        kept[-1] = kept[-1].with_changes(
-            comma=gone.comma, whitespace_after_arg=gone.whitespace_after_arg
-        )
-    return node.with_changes(args=kept)
+
+def _uncommented(text: str) -> str:
+    """A text with blanks in the place of its comments."""
+    return _COMMENT.sub(lambda found: " " * len(found.group()), text)

@@ -61,6 +61,8 @@ def closure_once(script: Script, line: int) -> Script:
     around = script.function_of(node)
     if around is None or script.loops_around(node):
         raise script.refuse("it is not made directly in a function", node)
+    reason = "each new object compiles a function of its own: make the object once, before the loop"
+    script.refuse_if(around.name == "__init__", reason, node)
     closure = _closure(script, node, around)
     _require_movable(script, closure)
     names = [_PARTIAL] if closure.handed_on else []
