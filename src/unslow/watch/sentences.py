@@ -13,7 +13,7 @@ from unslow.watch.stall import Stalled
 
 def slower(found: Slower, since: float, again: bool) -> str:
     more = "slower again" if again else "slower"
-    of = "of processor time " if found.crowded else ""
+    of = "of processor time " if found.by_work else ""
     times = f"{words.seconds(found.now)} {of}a step instead of {words.seconds(found.before)}"
     return f"{more} by {words.share(found.share)} since {_at(since)}: {times}"
 
