@@ -73,8 +73,10 @@ class Cusum:
             self._slow.clear()
             return None
         self._slow.append(block)
+        if self.evidence < THRESHOLD:
+            return None
         change = float(np.median([each.excess for each in self._slow]))
-        if self.evidence < THRESHOLD or change - self.reported < _SURE * wanted:
+        if change - self.reported < _SURE * wanted:
             return None
         since = self._slow[0].since
         self.reported = change
