@@ -85,10 +85,13 @@ _RUNNING = (
     "unslow whatif --only xla --steps 10 --trials 2 train.py",
     "unslow why",
 )
-# Trainings that run already, and one that an agent asks for.
+# Trainings that run already, and one that an agent asks for. `count` is there once one trains; a
+# training of a few seconds could be over before anyone has got into it.
+_LONG = "rm -f count; python long.py 100000 & P=$!; until test -s count; do sleep 0.1; done; "
 _BESIDE = (
-    "python long.py 100000 & unslow attach $! --steps 50 || exit 3; kill $!",
-    "python long.py 1500 & unslow watch $! || exit 3; wait",
+    _LONG + "unslow attach $P --steps 50 || exit 3; kill $P",
+    _LONG + "{ until grep -qs recording .unslow/*-attach-$P/attached.json; do sleep 0.2; done; "
+    "sleep 5; kill $P; } & unslow watch $P; test $? = 1 || exit 3",  # it says that it died
     "unslow run -q --out .unslow/two long.py 1500 & "
     "until test -e .unslow/two/run.json; do sleep 0.1; done; unslow watch .unslow/two || exit 3",
     "touch answers; { cat asked; until test $(grep -c '\"id\"' answers) = 4; do sleep 0.2; done; } "

@@ -12,7 +12,8 @@ import numpy as np
 from bench.watch.noise import LongRun, StepNoise, kept, step_noises
 from unslow.watch.blocks import BLOCK, Block, middle
 from unslow.watch.load import Usage
-from unslow.watch.slowdown import SlowdownTest, measured
+from unslow.watch.measured import measured
+from unslow.watch.slowdown import SlowdownTest
 
 DAY = 86_400
 _SECONDS = 4000  # drawn once per recording; blocks are made of them
@@ -48,7 +49,8 @@ def block_values(noise: StepNoise, rng: np.random.Generator) -> Any:
 
 def wander_of(run: LongRun) -> Any:
     """The slow part of a long run's noise, as logarithms around zero."""
-    values = np.log([measured(block, usage).step for block, usage in run.blocks])
+    judged = [measured(block, usage) for block, usage in run.blocks]
+    values = np.array([times.step for one in judged if (times := one.wall or one.work)])
     smooth = np.convolve(values, np.ones(_SMOOTH) / _SMOOTH, mode="valid")
     return smooth - np.median(smooth)
 

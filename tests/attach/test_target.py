@@ -50,12 +50,18 @@ def test_a_python_process_without_tensorflow_is_refused(python: subprocess.Popen
         target_of(python.pid)
 
 
-def test_a_process_of_another_user_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("user", "why"), [(1, "another user"), (0, "more rights than this shell")])
+def test_a_process_that_may_not_be_read_is_refused(
+    monkeypatch: pytest.MonkeyPatch, user: int, why: str
+) -> None:
+    own = Path("/proc/self").stat().st_uid
+    monkeypatch.setattr(os, "geteuid", lambda: own + user)
+
     def read_text(*_: object, **__: object) -> str:
         raise PermissionError
 
     monkeypatch.setattr("pathlib.Path.read_text", read_text)
-    with pytest.raises(UnslowError, match="another user"):
+    with pytest.raises(UnslowError, match=why):
         target_of(os.getpid())
 
 

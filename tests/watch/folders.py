@@ -82,6 +82,7 @@ class Growing:
         """The process ends in order."""
         self._line("end", how=how)
 
-    def ended(self, text: str) -> None:
+    def ended(self, text: str, **more: object) -> None:
         """The launcher says how the command ended."""
-        layout.write_header(str(self.folder), {**self._header, "ended": text, "seconds": 1.0})
+        header = {**self._header, **more, "ended": text, "seconds": 1.0}
+        layout.write_header(str(self.folder), header)

@@ -115,8 +115,42 @@ def test_on_a_crowded_machine_processor_time_is_judged() -> None:
         found = test.add(block(at, wall), Usage(1.0, 0.8, own * BLOCK / wall))
         told += [(at, found)] if found else []
     ((at, found),) = told
-    assert 506 <= at < 520 and found.crowded
+    assert 506 <= at < 520 and found.by_work
     assert found.now == pytest.approx(0.015, rel=0.02)
+
+
+def beside_another(cpu: float, wait: float, seed: int) -> list[tuple[int, Slower]]:
+    """A training beside another one, on a machine with room for both; slower from block 300 on."""
+    test = SlowdownTest()
+    told = []
+    for at, noise in enumerate(np.random.default_rng(seed).normal(0, 0.03, 600)):
+        slow = at >= 300
+        own = 0.0157 * (cpu if slow else 1.0) * math.exp(noise)
+        wall = own + 0.020 * (wait if slow else 1.0)
+        found = test.add(block(at, wall), Usage(0.45, 0.22, own / wall * BLOCK))
+        told += [(at, found)] if found else []
+    return told
+
+
+def test_beside_others_more_work_a_step_is_reported_once() -> None:
+    """The wall's time grows by a sixth, which neighbors could explain; the work by 41%."""
+    ((at, found),) = beside_another(cpu=1.41, wait=1.0, seed=1)
+    assert 306 <= at < 312 and found.by_work
+    assert found.before == pytest.approx(0.0157, rel=0.02)
+
+
+def test_beside_others_a_longer_wait_is_reported_once() -> None:
+    ((at, found),) = beside_another(cpu=1.0, wait=1.8, seed=2)
+    assert 306 <= at < 312 and not found.by_work
+
+
+def test_what_both_measures_show_is_reported_once() -> None:
+    assert len(beside_another(cpu=1.8, wait=1.8, seed=3)) == 1
+
+
+def test_more_work_in_the_same_time_is_no_slow_down() -> None:
+    """Threads that spin while they wait for each other, for example."""
+    assert not beside_another(cpu=1.5, wait=0.6, seed=4)
 
 
 def test_another_loop_has_a_speed_of_its_own() -> None:
@@ -130,5 +164,5 @@ def test_what_is_kept_is_bounded() -> None:
     test = SlowdownTest()
     for at, step in enumerate(noisy(5000, 0.02)):
         test.add(block(at, step), ALONE)
-    kept = sum(len(past.step._entries) for past in test._pasts.values())
+    kept = sum(len(pasts.wall.step._entries) for pasts in test._pasts.values())
     assert kept <= 1024 and len(test._waiting) <= 24

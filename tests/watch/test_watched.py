@@ -107,6 +107,20 @@ def test_a_detached_recording_is_no_death(watched: Watched) -> None:
     assert watched.matters == ["done"] and "the training goes on" in watched.alerts[0].text
 
 
+@pytest.mark.parametrize(
+    ("how", "matter"), [("exit", "done"), ("ValueError: no such batch", "died")]
+)
+def test_a_training_that_ended_while_attached_ended_as_its_process_did(
+    watched: Watched, how: str, matter: str
+) -> None:
+    watched.steps(60)
+    watched.run.exit(how)
+    watched.run.ended("ended while attached", attached=4711)
+    watched.poll()
+    assert watched.matters == [matter]
+    assert "600 steps since unslow attached" in watched.alerts[0].text
+
+
 def test_a_process_that_disappears_with_its_launcher_has_died(tmp_path: Path) -> None:
     child = subprocess.Popen([sys.executable, "-c", ""])
     child.wait()

@@ -78,7 +78,8 @@ def attached(target: Target, folder: Path) -> Iterator[Attached]:
     finally:
         (folder / GOES_ON).unlink(missing_ok=True)
         _end(session)
-        ended = "ended while attached" if has_ended(target.pid) else "running on"
+        over = has_ended(target.pid)
+        ended = layout.ENDED_WHILE_ATTACHED if over else layout.RUNS_ON
         last = {**header, "ended": ended, "seconds": time.time() - began}
         try:
             layout.write_header(str(folder), last)

@@ -37,11 +37,7 @@ def target_of(pid: int) -> Target:
         recorded = _recorded_into(folder)
         is_64_bit = _is_64_bit(folder)
     except PermissionError:
-        raise _refused(
-            pid,
-            "it belongs to another user",
-            "Attach as the user who runs it, or as root.",
-        ) from None
+        raise _unreadable(pid, folder) from None
     except OSError:
         raise _refused(pid, "it ended just now", "Attach to a process that runs.") from None
     if state in "ZX":
@@ -114,6 +110,14 @@ def _matches(target: Target, name: str) -> bool:
 
 def _refused(pid: int, why: str, instead: str) -> UnslowError:
     return UnslowError(f"cannot attach to process {pid}", why, instead, "attach")
+
+
+def _unreadable(pid: int, folder: Path) -> UnslowError:
+    if folder.stat().st_uid == os.geteuid():
+        why, instead = "it has more rights than this shell", "Attach as root, from its container."
+    else:
+        why, instead = "it belongs to another user", "Attach as the user who runs it, or as root."
+    return _refused(pid, why, instead)
 
 
 def _state(folder: Path) -> str:

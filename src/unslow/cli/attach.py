@@ -109,7 +109,7 @@ def _farewell(session: Attached) -> Iterator[str]:
 def _at_most(pause: Pause) -> str:
     busy = ""
     if pause.waited > pause.worked:
-        busy = f" ({_milliseconds(pause.waited)} of that as other programs had the processors)"
+        busy = f" ({_milliseconds(pause.waited)} of that while other programs had the processors)"
     return f"{_milliseconds(pause.seconds)} at most{busy}"
 
 

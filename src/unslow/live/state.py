@@ -23,12 +23,16 @@ from unslow.model import Loop
 from unslow.report.view import clean, command_line
 from unslow.report.view.loops import STYLES, phase_bars, sparkline_of, trend_of
 from unslow.report.words import Row
-from unslow.runfolder.layout import ProcessLog
+from unslow.runfolder.layout import ENDED_WHILE_ATTACHED, RUNS_ON, ProcessLog
 
 RECENT = 20.0  # seconds that "now" means
 FEW = 8  # rows that "now" means at least, where steps are long
 QUIET = 5.0  # seconds without news before it is shown; at first the watcher writes every second
 STALLED = 60.0  # seconds after which the machine itself may be gone
+_ATTACHED = {
+    RUNS_ON: "the recording has ended, and the training went on",
+    ENDED_WHILE_ATTACHED: "the training has ended",
+}
 AT_ONCE = 4  # processes whose loops are found in one poll: each takes milliseconds
 
 
@@ -98,7 +102,8 @@ def _find_loops(process: Followed, folder: str, names: Callable[[str], str]) -> 
 
 def _status(follower: Follower, quiet: float) -> Row:
     if follower.ended:
-        return {"kind": "ended", "text": f"ended: {follower.ended}"}
+        text = _ATTACHED.get(follower.ended, f"ended: {follower.ended}")
+        return {"kind": "ended", "text": text}
     if not follower.started:
         return {"kind": "starting", "text": "not started yet"}
     processes = list(follower.processes.values())

@@ -30,6 +30,8 @@ VERSION = 2  # 1 had no records with times alone
 OLDEST = 1  # that can still be read
 HEADER = "run.json"
 SOURCES = "sources"
+# How a run ended that `unslow attach` recorded: the training went on, or it was over before.
+RUNS_ON, ENDED_WHILE_ATTACHED = "running on", "ended while attached"
 LOWEST_RATE = "lowest-rate"  # a file of this name asks the recorded processes for the lowest rate
 
 # end, total, low, high (ns); steps in the row, site, updates in one step; elements in the batch,

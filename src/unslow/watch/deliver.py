@@ -128,7 +128,7 @@ class Deliverer:
             return
         self._thread.join(_AT_THE_END)
         if self._thread.is_alive():
-            self._failed("the last alert was not delivered in time")
+            self._failed(f"the last alerts were not all delivered within {_AT_THE_END:.0f} s")
 
     def _work(self) -> None:
         while (body := self._waiting.get()) is not None:

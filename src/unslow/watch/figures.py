@@ -29,7 +29,7 @@ class Value:
 
 
 _RUNS = Figure("unslow_runs", "{run}", "Runs that are being watched.")
-_STEPS = Figure("unslow_steps", "{step}", "Training steps so far.")
+_STEPS = Figure("unslow_steps", "{step}", "Training steps recorded so far.")
 _STEP = Figure("unslow_step_seconds", "s", "Time of a step, in the last seconds.")
 _USUAL = Figure("unslow_step_usual_seconds", "s", "Time of a step as it was under the same load.")
 _SLOWER = Figure("unslow_slower_ratio", "1", "How much slower steps are known to be; 0.1 is 10 %.")

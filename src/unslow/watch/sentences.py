@@ -13,7 +13,7 @@ from unslow.watch.stall import Stalled
 
 def slower(found: Slower, since: float, again: bool) -> str:
     more = "slower again" if again else "slower"
-    of = "of processor time " if found.crowded else ""
+    of = "of processor time " if found.by_work else ""
     times = f"{words.seconds(found.now)} {of}a step instead of {words.seconds(found.before)}"
     return f"{more} by {words.share(found.share)} since {_at(since)}: {times}"
 
@@ -35,13 +35,13 @@ def disk(found: Full, where: str) -> str:
     return f"the disk of {where} is full in about {clock(found.left)}: {grows}"
 
 
-def died(how: str, steps: int, memory_share: float) -> str:
+def died(how: str, steps: str, memory_share: float) -> str:
     full = f"; memory was {words.share(memory_share)} full" if memory_share > 0.8 else ""
-    return f"died after {words.count(steps, 'step')}: {how}{full}"
+    return f"died after {steps}: {how}{full}"
 
 
-def done(seconds: float, steps: int) -> str:
-    return f"done: {words.count(steps, 'step')} in {clock(seconds)}"
+def done(seconds: float, steps: str) -> str:
+    return f"done: {steps} in {clock(seconds)}"
 
 
 def _at(moment: float) -> str:

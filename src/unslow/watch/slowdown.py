@@ -1,11 +1,7 @@
-"""The test that says when a training has become slower: Page's CUSUM of blocks, one sequential
-test.
+"""The test that says when a training has become slower, on a quiet machine and beside others.
 
-Each block adds the logarithm of how much likelier it is under a training slower by the stated share
-than under the training as it was; the sum never falls below zero. For independent blocks the mean
-time to a false alarm is at least exp(threshold) blocks (Lorden 1971), whatever the noise is. Blocks
-are not quite independent: `History.noise` accounts for that, and `make watch-bench` measures what
-is left.
+By the wall's time as long as others leave it room, and beside others by the training's own
+processor time, too: neighbors make a step longer, but hardly its work.
 """
 
 from __future__ import annotations
@@ -14,28 +10,19 @@ import math
 from collections import deque
 from dataclasses import dataclass, field
 
-import numpy as np
-
-from unslow.watch.blocks import BLOCK, Block
+from unslow.watch.blocks import Block
+from unslow.watch.cusum import THRESHOLD, Change, Cusum, gain
 from unslow.watch.history import History
 from unslow.watch.load import Usage
+from unslow.watch.measured import Kind, Measured, Times, measured
 
 SHARE = 0.10  # of a step's time that a slow-down must add
-_RARE = 365 * 86_400 / BLOCK  # blocks between two false alarms: a year
-THRESHOLD = math.log(_RARE)
-_SHORTEST = 7  # blocks that a slow-down must last: what passes within 35 s is a disturbance
-_SURE = 0.8  # of the share must be there in the median of the slow blocks
 _DELAY = 24  # blocks until one becomes part of the past: a slow-down must not hide itself
 _MOST_KINDS = 32  # histories kept: loops and loads of the machine
-_LOADS = (0.05, 0.15, 0.3, 0.5, 0.7)  # shares of the machine's cores that others use, as borders
-_QUIET = 2  # of these loads: others use less than 15 % of the machine
-# Where others use more, what they do to caches, clocks and memory moves a step by itself: by 10 to
-# 15 % in the recordings of `make watch-bench`. Less than this share says nothing about the
+# On a machine that others keep busy, what they do to caches, clocks and memory moves a step by
+# itself: by 10 to 15 % in the recordings of `make watch-bench`. Less says nothing about the
 # training.
 BUSY_SHARE = 0.25
-_CROWDED = -1  # others leave too little: only the training's own processor time says anything
-
-Kind = tuple[int, int, int]  # the loop, how long its rows are, how busy others keep the machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +30,9 @@ class Slower:
     """A training that has become slower."""
 
     since: float  # by the process's clock
-    before: float  # seconds a step; processor seconds where other programs crowd the machine
+    before: float  # seconds a step: of the wall, or of processors
     now: float
-    crowded: bool
+    by_work: bool  # in processor seconds
 
     @property
     def share(self) -> float:
@@ -53,36 +40,35 @@ class Slower:
 
 
 @dataclass(slots=True)
-class _Pair:
-    """The past of one kind of blocks: by the step and by the element of a batch."""
+class _Past:
+    """Earlier blocks of one kind, by one measure."""
 
     step: History = field(default_factory=History)
     element: History = field(default_factory=History)
 
-    def add(self, block: Measured) -> None:
-        self.step.add(math.log(block.step))
-        if block.element > 0:
-            self.element.add(math.log(block.element))
+    def add(self, times: Times | None) -> None:
+        if times is None:
+            return
+        self.step.add(times.step)
+        if math.isfinite(times.element):
+            self.element.add(times.element)
+
+    def gain(self, times: Times, known: float, wanted: float) -> float:
+        """What a block says for a slow-down beyond what is known of one."""
+        by_step = gain(times.step - self.step.level - known, wanted, self.step)
+        if not (self.element.is_known and math.isfinite(times.element)):
+            return by_step
+        # Larger batches may take longer.
+        by_element = gain(times.element - self.element.level - known, wanted, self.element)
+        return min(by_step, by_element)
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """A block as it is compared: with blocks of its kind only."""
+@dataclass(slots=True)
+class _Pasts:
+    """Earlier blocks of one kind, by both measures."""
 
-    kind: Kind
-    begin: float
-    step: float  # seconds, of the wall or of processors
-    element: float  # the same per element of the batches; NaN where they are not known
-
-
-def measured(block: Block, usage: Usage) -> Measured:
-    """By the wall's time; where others crowd the machine, by the processor time of the training."""
-    load = sum(usage.others >= border for border in _LOADS)
-    if not usage.crowded or usage.own <= 0:
-        return Measured((block.site, block.octave, load), block.begin, block.step, block.element)
-    ratio = usage.own / (block.end - block.begin)
-    step, element = ratio * block.mean, ratio * block.mean / block.step * block.element
-    return Measured((block.site, block.octave, _CROWDED), block.begin, step, element)
+    wall: _Past = field(default_factory=_Past)
+    work: _Past = field(default_factory=_Past)
 
 
 @dataclass(slots=True)
@@ -90,82 +76,90 @@ class SlowdownTest:
     """Blocks of one training in, at most one `Slower` per slow-down out."""
 
     share: float = SHARE
-    reported: float = 0.0  # how much slower it is already known to be, as a logarithm
-    evidence: float = 0.0  # the CUSUM
     level: float = 0.0  # seconds of a step as it was, under the load of the last block; 0: unknown
     noise: float = 0.0  # of a block around that, as a share
-    _pasts: dict[Kind, _Pair] = field(default_factory=dict)
+    _by_wall: Cusum = field(default_factory=Cusum)
+    _by_work: Cusum = field(default_factory=Cusum)
+    _pasts: dict[Kind, _Pasts] = field(default_factory=dict)
     _waiting: deque[Measured] = field(default_factory=deque)
-    _slow: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=512))
-    _recent: deque[float] = field(default_factory=lambda: deque(maxlen=_DELAY))
+
+    @property
+    def reported(self) -> float:
+        """How much slower the training is already known to be, as a logarithm."""
+        return max(self._by_wall.reported, self._by_work.reported)
 
     def add(self, block: Block, usage: Usage) -> Slower | None:
         """`usage`: what the processors did during the block."""
         seen = measured(block, usage)
-        past = self._past(seen.kind)
+        pasts = self._pasts_of(seen.kind)
         self._remember(seen)
-        if not past.step.is_known:  # a loop or a load that is new: nothing to compare with
-            self.level = 0.0
-            return None
-        self.level, self.noise = math.exp(past.step.level), past.step.noise
-        excess = math.log(seen.step) - past.step.level
-        self._recent.append(excess)
-        if self.reported and self._recovered():
-            self.reported = self.evidence = 0.0
-        wanted = self._wanted(seen.kind)
-        gain = self._gain(excess, past.step, wanted)
-        if past.element.is_known and seen.element > 0:  # larger batches may take longer
-            by_element = math.log(seen.element) - past.element.level
-            gain = min(gain, self._gain(by_element, past.element, wanted))
-        return self._collect(seen, excess, gain)
+        self.level = 0.0
+        # A loop or a load that is new has no past: nothing to compare with.
+        found = None
+        if seen.wall is not None and pasts.wall.step.is_known:
+            self.level, self.noise = math.exp(pasts.wall.step.level), pasts.wall.step.noise
+            found = self._judge_wall(seen, seen.wall, pasts)
+        if found is None and seen.work is not None and pasts.work.step.is_known:
+            found = self._judge_work(seen, seen.work, pasts)
+        if found is not None:
+            self._waiting.clear()
+        return found
 
-    def _gain(self, excess: float, past: History, wanted: float) -> float:
-        """The logarithm of the likelihood ratio of one block, so that no few blocks decide."""
-        ratio = wanted / past.noise**2 * (excess - self.reported - wanted / 2)
-        most = THRESHOLD / _SHORTEST
-        return max(-most, min(most, ratio))
+    def _judge_wall(self, seen: Measured, times: Times, pasts: _Pasts) -> Slower | None:
+        test, past = self._by_wall, pasts.wall
+        wanted = test.wanted(self.share if seen.kind.is_quiet else self._busy_share)
+        block = Change(seen.begin, times.step - past.step.level)
+        change = test.add(block, past.gain(times, test.reported, wanted), wanted)
+        if change is not None:
+            self._by_work.settle()
+        return _slower(change, past, by_work=False)
 
-    def _wanted(self, kind: Kind) -> float:
-        """What must be added: the share at first, then as much again as is known already."""
-        quiet = 0 <= kind[2] < _QUIET
-        share = self.share if quiet else max(self.share, BUSY_SHARE)
-        return max(math.log1p(share), self.reported)
+    def _judge_work(self, seen: Measured, times: Times, pasts: _Pasts) -> Slower | None:
+        """More work a step that the wall, where it can be believed, does not deny."""
+        test, past = self._by_work, pasts.work
+        wanted = test.wanted(self._busy_share)
+        gained = past.gain(times, test.reported, wanted)
+        if seen.wall is not None:
+            by_wall = self._by_wall
+            longer = by_wall.wanted(self.share)
+            gained = min(gained, pasts.wall.gain(seen.wall, by_wall.reported, longer))
+        block = Change(seen.begin, times.step - past.step.level)
+        change = test.add(block, gained, wanted)
+        if change is not None:
+            self._by_wall.settle()
+        return _slower(change, past, by_work=True)
 
-    def _collect(self, seen: Measured, excess: float, gain: float) -> Slower | None:
-        self.evidence = min(THRESHOLD, self.evidence + gain)
-        if self.evidence <= 0:
-            self.evidence = 0.0
-            self._slow.clear()
-            return None
-        self._slow.append((seen.begin, excess))
-        if self.evidence < THRESHOLD:
-            return None
-        change = float(np.median([each for _, each in self._slow]))
-        if change - self.reported < _SURE * self._wanted(seen.kind):
-            return None
-        since, before = self._slow[0][0], self.level
-        self.reported, self.evidence = change, 0.0
-        for held in (self._slow, self._waiting, self._recent):
-            held.clear()
-        crowded = seen.kind[2] == _CROWDED
-        return Slower(since, before, before * math.exp(change), crowded)
+    @property
+    def _busy_share(self) -> float:
+        return max(self.share, BUSY_SHARE)
 
-    def _recovered(self) -> bool:
-        return len(self._recent) == _DELAY and float(np.median(self._recent)) < self.reported / 2
-
-    def _past(self, kind: Kind) -> _Pair:
-        past = self._pasts.pop(kind, None) or _Pair()
-        self._pasts[kind] = past  # the last one used is at the end
+    def _pasts_of(self, kind: Kind) -> _Pasts:
+        pasts = self._pasts.pop(kind, None) or _Pasts()
+        self._pasts[kind] = pasts  # the last one used is at the end
         while len(self._pasts) > _MOST_KINDS:
             del self._pasts[next(iter(self._pasts))]
-        return past
+        return pasts
 
     def _remember(self, seen: Measured) -> None:
         """Later, unless it is part of a slow-down: the past must not follow it."""
         self._waiting.append(seen)
         while len(self._waiting) > _DELAY:
             old = self._waiting.popleft()
-            past = self._pasts.get(old.kind)
-            suspect = self.reported > 0 or self.evidence > THRESHOLD / 2
-            if past is not None and not (suspect and past.step.is_known):
-                past.add(old)
+            pasts = self._pasts.get(old.kind)
+            if pasts is None:
+                continue
+            for past, times in ((pasts.wall, old.wall), (pasts.work, old.work)):
+                if not (self._suspects and past.step.is_known):
+                    past.add(times)
+
+    @property
+    def _suspects(self) -> bool:
+        evidence = max(self._by_wall.evidence, self._by_work.evidence)
+        return self.reported > 0 or evidence > THRESHOLD / 2
+
+
+def _slower(change: Change | None, past: _Past, by_work: bool) -> Slower | None:
+    if change is None:
+        return None
+    before = math.exp(past.step.level)
+    return Slower(change.since, before, before * math.exp(change.excess), by_work)

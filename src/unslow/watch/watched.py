@@ -13,6 +13,8 @@ from pathlib import Path
 from unslow.live.follow import Followed, Follower
 from unslow.live.judge import Judge
 from unslow.live.state import state_of
+from unslow.report import words
+from unslow.runfolder.layout import ENDED_WHILE_ATTACHED, RUNS_ON
 from unslow.watch import sentences
 from unslow.watch.alert import Alert, Matter
 from unslow.watch.disks import is_full
@@ -23,7 +25,6 @@ from unslow.watch.stall import Stalled
 
 _FORECAST_EVERY = 15.0  # seconds between two forecasts of memory
 _EXPECT_EVERY = 60.0  # seconds between two forecasts of the end: each takes some milliseconds
-_DETACHED = "running on"  # what `unslow attach` writes where the training goes on
 _GONE_FOR = 5.0  # seconds without its processes: a file may be a moment late
 _SILENT = "its process disappeared without a word: killed?"
 
@@ -71,6 +72,12 @@ class WatchedRun:
     @property
     def steps(self) -> int:
         return max((each.rows.steps_seen for each in self.follower.trained), default=0)
+
+    @property
+    def _counted(self) -> str:
+        """Its steps in words; what came before `unslow attach` nobody has counted."""
+        since = " since unslow attached" if "attached" in self.follower.header else ""
+        return f"{words.count(self.steps, 'step')}{since}"
 
     @property
     def quiet(self) -> float:
@@ -163,35 +170,47 @@ class WatchedRun:
         if how is None or self.over:
             return None
         self.over = True
-        if how in ("exit", "exit 0", _DETACHED):
+        if how in ("exit", "exit 0", RUNS_ON):
             seconds = max((each.seconds for each in self.follower.processes.values()), default=0.0)
-            text = sentences.done(seconds, self.steps)
-            if how == _DETACHED:
+            text = sentences.done(seconds, self._counted)
+            if how == RUNS_ON:
                 text = f"{text}; only the recording is over, the training goes on"
             return self._alert(Matter.DONE, text, None, {"steps": self.steps})
         process = self.process
         share = 0.0
         if process is not None and process.room:
             share = process.followed.rss / (process.followed.rss + process.room)
-        text = sentences.died(how, self.steps, share)
+        text = sentences.died(how, self._counted, share)
         return self._alert(Matter.DIED, text, None, {"steps": self.steps})
 
     def _how(self) -> str | None:
         """How the run ended; None while it goes on."""
+        if self.follower.ended == ENDED_WHILE_ATTACHED:
+            return self._how_processes_ended()
         if self.follower.ended:
             return self.follower.ended
-        processes = list(self.follower.processes.values())
-        gone = bool(processes) and all(each.how or is_gone(each) for each in processes)
         now = self.clocks.monotonic()
-        if not gone or self._launcher_lives():
+        if not self._is_gone():
             self._gone_since = None
             return None
         self._gone_since = now if self._gone_since is None else self._gone_since
         if now - self._gone_since < _GONE_FOR:
             return None
-        errors = [each.how for each in processes if each.how not in ("", "exit")]
-        silent = any(not each.how for each in processes)
-        return (*errors, _SILENT if silent else "exit")[0]
+        return self._how_processes_ended()
+
+    def _how_processes_ended(self) -> str:
+        ends = [each.how for each in self.follower.processes.values()]
+        errors = [how for how in ends if how not in ("", "exit")]
+        if errors:
+            return errors[0]
+        return "exit" if all(ends) else _SILENT
+
+    def _is_gone(self) -> bool:
+        """Whether all its processes are, and nobody is left to write how it ended."""
+        processes = self.follower.processes.values()
+        if not processes or self._launcher_lives():
+            return False
+        return all(each.how or is_gone(each) for each in processes)
 
     def _launcher_lives(self) -> bool:
         """Whether another `unslow` is there to write how its command ended.
