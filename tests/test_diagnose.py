@@ -220,4 +220,3 @@ def test_one_line_in_several_parts_of_the_run_is_one_finding() -> None:
     (found,) = fold([inside, after])
     assert (found.title, found.seconds) == ("in the steps", 5.0)
     assert (found.seconds_in(""), found.seconds_in(AFTER)) == (3.0, 2.0)
-    assert not found.in_steps_only

@@ -69,10 +69,6 @@ class Finding:
             return self.seconds - sum(self.elsewhere.values())
         return self.elsewhere.get(stretch, 0.0)
 
-    @property
-    def in_steps_only(self) -> bool:
-        return not (self.stretch or self.elsewhere)
-
 
 class Safety(enum.Enum):
     """EXACT: same results by construction. CLOSE: up to rounding. REVIEW: may differ."""

@@ -20,6 +20,7 @@ from unslow.report.rows import (
 )
 
 CONTEXT = 2  # lines of code shown before and after the line itself
+_NEARLY_ALL = 0.9  # of a finding: a few seconds outside of the steps change no share (judgement)
 
 
 def finding_of(
@@ -55,7 +56,8 @@ def outline_of(run: Run, finding: Finding) -> FindingRow:
 
 def is_of_training(run: Run, finding: Finding) -> bool:
     """Whether its seconds are part of the training, and not of the run outside of steps."""
-    return bool(run.training) and run.trained > 0 and finding.in_steps_only
+    in_steps = finding.seconds_in("") >= _NEARLY_ALL * finding.seconds and not finding.stretch
+    return bool(run.training) and run.trained > 0 and in_steps
 
 
 def share_of(run: Run, finding: Finding) -> float:
