@@ -34,6 +34,25 @@ def test_every_number_that_changes_is_found() -> None:
     assert other_numbers(script, 8, "tile", "col", body_of(script)) == [("row", "int")]
 
 
+_HANDED_ON = (
+    "import tensorflow as tf\n@tf.function\ndef train(batch, rate):\n    return noisy(batch, rate)\n\n"
+    "def noisy(batch, scale):\n    return batch + scale * tf.ones(3)\n\n"
+    "for step in range(9):\n    train(batch, 0.5 ** step)\n"
+)
+
+
+def test_a_number_is_followed_into_the_function_that_it_is_handed_on_to() -> None:
+    script = Script("a.py", _HANDED_ON)
+    text = number_as_tensor(script, 10, "train", "rate", "float", body_of(script)).text
+    assert "train(batch, tf.constant(0.5 ** step))" in text
+
+
+def test_a_number_that_the_other_function_needs_stays_one() -> None:
+    script = Script("a.py", _HANDED_ON.replace("scale * tf.ones(3)", "tf.ones(int(scale))"))
+    with pytest.raises(CannotEdit, match="needs a Python number"):
+        number_as_tensor(script, 10, "train", "rate", "float", body_of(script))
+
+
 def test_an_element_of_something_else_needs_a_number() -> None:
     script = Script("a.py", _TILES.replace("scene[row:row + 8, col:col + 8]", "names[col]"))
     with pytest.raises(CannotEdit, match="needs a Python number"):

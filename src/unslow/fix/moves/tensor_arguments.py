@@ -33,11 +33,7 @@ def number_as_tensor(
     script: Script, line: int, function: str, name: str, number: str, body: NamedFunction | None
 ) -> Script:
     """`step(x, rate)` becomes `step(x, tf.constant(rate))`."""
-    kinds = (
-        {use_of_number(body, node) for node in reads(body.body, name)}
-        if body is not None
-        else set()
-    )
+    kinds = uses_of_number(script, body, name) if body is not None else set()
     if "other" in kinds:
         reason = f"`{name}` is used in `{function}` in a way that needs a Python number"
         raise CannotEdit(reason, line)
@@ -109,6 +105,33 @@ def _position(body: NamedFunction | None, site: ast.Call, name: str) -> int | No
 
 def _parameters(body: NamedFunction | None) -> list[str]:
     return positional_names(body) if body is not None else []
+
+
+def uses_of_number(
+    script: Script, body: NamedFunction, name: str, around: tuple[NamedFunction, ...] = ()
+) -> set[str]:
+    """How a function uses a number, also in the functions of this file that it hands it on to."""
+    kinds: set[str] = set()
+    for node in reads(body.body, name):
+        kind = use_of_number(body, node)
+        taker = _taker(script, node) if kind == "other" and body in script.functions else None
+        if taker is None or taker[0] in (*around, body):
+            kinds.add(kind)
+        else:
+            kinds |= uses_of_number(script, *taker, (*around, body))
+    return kinds
+
+
+def _taker(script: Script, node: ast.Name) -> tuple[NamedFunction, str] | None:
+    """The function that a value is an argument of, and its parameter."""
+    call = script.parents[node]
+    if isinstance(call, ast.keyword):
+        call = script.parents[call]
+    function = script.own_function(call) if isinstance(call, ast.Call) else None
+    if function is None or not isinstance(call, ast.Call):
+        return None
+    given = script.arguments_of(function, call)
+    return next(((function, name) for name, value in given if value is node), None)
 
 
 def use_of_number(body: NamedFunction, node: ast.Name) -> str:
