@@ -21,9 +21,9 @@ from unslow.analyse.loop_phases import (
     IMPORTING,
     OWN_PYTHON,
     PHASE_NAMES,
-    called_share,
     is_between_calls,
     name_of,
+    rest_shares,
 )
 from unslow.analyse.sampled_time import in_steps
 from unslow.analyse.scopes import Scope
@@ -231,7 +231,7 @@ def _other(run: Run, loops: Sequence[Loop], samples: Sequence[Sample]) -> list[P
     """
     own = called = 0.0
     for loop in loops:
-        share = called_share(loop, samples)
+        share = rest_shares(loop, samples).get(CALLED, 0.0)
         called += share * loop.phase(Phase.OTHER)
         own += (1 - share) * loop.phase(Phase.OTHER)
     scope = Scope(run, loops[0].process)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from unslow.analyse.stats.robust import ratio
 from unslow.facts.process import ITERATOR_END, MODULE_IMPORT
@@ -26,26 +26,32 @@ ENDING = "ending an iterator"
 IMPORTING = "importing modules"
 OWN_PYTHON = "your own Python"
 CALLED = "your calls to TensorFlow"
+_KEYS = {CALLED: "called", ENDING: "ending", IMPORTING: "importing"}  # beside those of the phases
 _NAMED_LEAVES = {ITERATOR_END: ENDING, MODULE_IMPORT: IMPORTING}
 
 
-def split_phases(loop: Loop, hidden: float = 0.0, called: float = 0.0) -> dict[str, float]:
+def split_phases(
+    loop: Loop, hidden: float = 0.0, rest: Mapping[str, float] | None = None
+) -> dict[str, float]:
     """Seconds of a loop by the name of the phase, for tables.
 
-    `hidden` seconds of compiled steps are a wait for data. `called` is the share of TensorFlow in
-    what is left of a step beside the phases: it is no Python of the user's.
+    `hidden` seconds of compiled steps are a wait for data. `rest` are shares of what is left of a
+    step beside the phases: what is in none of them is the user's own Python.
     """
     taken = {phase.name.lower(): loop.phase(phase) for phase in Phase}
     taken["run"] -= hidden
     taken["input"] += hidden
-    if called:
-        taken["called"] = called * taken["other"]
-        taken["other"] -= taken["called"]
+    left = taken["other"]
+    for name, key in _KEYS.items():
+        share = (rest or {}).get(name, 0.0)
+        if share:
+            taken[key] = share * left
+            taken["other"] -= taken[key]
     return taken
 
 
-def called_share(loop: Loop, samples: Iterable[Sample]) -> float:
-    """The share of TensorFlow in what no wrapped call of a loop accounts for."""
+def rest_shares(loop: Loop, samples: Iterable[Sample]) -> dict[str, float]:
+    """What no wrapped call of a loop accounts for, as shares by name."""
     counts: Counter[str] = Counter()
     inside: Counter[str] = Counter()
     for sample in samples:
@@ -53,7 +59,7 @@ def called_share(loop: Loop, samples: Iterable[Sample]) -> float:
             counts[name_of(sample)] += sample.in_steps
             inside[name_of(sample)] += round(sample.within(loop.start, loop.stop))
     known = inside if inside.total() else counts
-    return ratio(known[CALLED], known.total())
+    return {name: ratio(count, known.total()) for name, count in known.items()}
 
 
 def is_between_calls(sample: Sample) -> bool:

@@ -18,6 +18,7 @@ from unslow.analyse.stats.growth import Slope
 from unslow.cause import CannotJudge, Cause
 from unslow.facts.data import BuiltStage, Dataset, IteratorMade, Next, PythonFunction
 from unslow.facts.memory import Sizes
+from unslow.facts.process import ITERATOR_END
 from unslow.facts.schema import Place
 from unslow.facts.sessions import InspectedRun
 from unslow.model import Certainty, Evidence, Finding, Location, Loop, Phase, Run, Sample
@@ -321,6 +322,7 @@ PythonOverhead.QUIET = (
         [at(50, _IN_FIT)],
     ),
     _half("a line before the loop", _sample(3, "python", 12, 0)),
+    _half("a line waits for an iterator to end", _sample(11, ITERATOR_END, 12, 13)),
     Sketch(
         "two steps, which show no habit",
         [1.0, 1.0],

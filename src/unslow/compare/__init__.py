@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from unslow.analyse.input.waits import hidden_in_runs
-from unslow.analyse.loop_phases import called_share, split_phases
+from unslow.analyse.loop_phases import rest_shares, split_phases
 from unslow.analyse.stats.growth import bootstrap_ratio
 from unslow.compare.match import matched_loops
 from unslow.model import Diagnosis, Loop, Run
@@ -128,7 +128,7 @@ class _Side(NamedTuple):
 
     def phases(self) -> dict[str, float]:
         """Seconds a step by phase, as the report of the run has them."""
-        taken = split_phases(self.loop, self.hidden, called_share(self.loop, self.run.samples))
+        taken = split_phases(self.loop, self.hidden, rest_shares(self.loop, self.run.samples))
         return {name: seconds / self.loop.steps for name, seconds in taken.items()}
 
 

@@ -22,6 +22,8 @@ PHASES = {
     "gc": "garbage collection",
     "other": "your own Python",
     "called": "your calls to TensorFlow",
+    "ending": "ending an iterator",
+    "importing": "importing modules",
 }
 
 SAFETY = {

@@ -13,16 +13,17 @@ from itertools import pairwise
 import numpy as np
 
 from unslow.analyse.grouping import grouped
-from unslow.analyse.loop_phases import is_between_calls
+from unslow.analyse.loop_phases import LIBRARIES, is_between_calls
 from unslow.analyse.places import Line, function_of, line_of, lines_in
 from unslow.analyse.sampled_time import in_steps, is_at, passes
 from unslow.analyse.scopes import Scope, Sources
 from unslow.facts.memory import Sizes
+from unslow.facts.process import ITERATOR_END, MODULE_IMPORT
 from unslow.model import Location, Phase, Run, Sample
 from unslow.syntax.nodes import NamedFunction, lines_of
 
 # What runs below the user's line is TensorFlow's own work there (or ours), not their Python.
-_NOT_PYTHON = ("tensorflow", "keras", "tf_keras", "unslow")
+_NOT_PYTHON = (*LIBRARIES, "unslow", ITERATOR_END, MODULE_IMPORT)
 _FEWEST_SAMPLES = 20  # samples: in fewer, growth cannot be told from chance
 _FEWEST_LATE_SAMPLES = 10
 _GROWN = 1.33  # seconds per step, second half against first (judgement)

@@ -107,10 +107,17 @@ def _own_dtype(script: Script, value: ast.expr) -> str:
 
 
 def _computed_with(script: Script, other: ast.expr, value: ast.expr) -> Fed:
-    """A number takes on the dtype of the tensor that it is computed with."""
-    if _dtype(script, value) is None or not _is_tensor(script, other):
-        raise _unknown_type(script, value)
-    return Fed(value, value, "{0}.dtype.base_dtype, []", other)
+    """A number takes on the dtype of the tensor that it is computed with.
+
+    Next to what is not known a float is a float32, TensorFlow's default: with a tensor of another
+    type the graph cannot be built.
+    """
+    found = python_type(script, value)
+    if found in _DTYPES and _is_tensor(script, other):
+        return Fed(value, value, "{0}.dtype.base_dtype, []", other)
+    if found is PythonType.FLOAT:
+        return Fed(value, value, _own_dtype(script, value))
+    raise _unknown_type(script, value)
 
 
 def _unknown_type(script: Script, value: ast.expr) -> Exception:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from unslow.analyse.loop_phases import called_share, split_phases
+from unslow.analyse.loop_phases import rest_shares, split_phases
 from unslow.model import Loop, Run, Shape
 from unslow.report import words
 from unslow.report.rows import BarRow, LoopRow, SparklineRow, TrendRow
@@ -51,18 +52,20 @@ def loop_of(run: Run, loop: Loop, hidden: float = 0.0) -> LoopRow:
         "first_apart": first > APART * typical,
         "updates_per_step": loop.updates_per_step,
         "phases": split_phases(loop, hidden),
-        "bars": phase_bars(loop, hidden, called_share(loop, run.samples)),
+        "bars": phase_bars(loop, hidden, rest_shares(loop, run.samples)),
         "trend": trend_of(loop),
         "sparkline": sparkline_of(loop),
     }
 
 
-def phase_bars(loop: Loop, hidden: float = 0.0, called: float = 0.0) -> list[BarRow]:
+def phase_bars(
+    loop: Loop, hidden: float = 0.0, rest: Mapping[str, float] | None = None
+) -> list[BarRow]:
     """The phases worth a bar, largest first; those below 0.5% are one."""
     total = loop.total
     rows = []
     small = 0.0
-    for name, seconds in split_phases(loop, hidden, called).items():
+    for name, seconds in split_phases(loop, hidden, rest).items():
         if total > 0 and seconds >= 0.005 * total:
             rows.append(_bar(name, words.PHASES[name], seconds, loop))
         else:
