@@ -27,8 +27,8 @@ class EvaluationInStep(Cause):
     so that you can weigh it.
 
     The fix
-    To spend less time on it, validate less often (`validation_freq`), on fewer batches
-    (`validation_steps`), or with a larger batch size: without gradients it needs less memory.
+    To spend less time on it, validate less often (`validation_freq`) or on fewer batches
+    (`validation_steps`).
 
     When we are wrong
     If the evaluation itself has a problem (a dataset that is read again each time), another cause
@@ -75,8 +75,7 @@ class EvaluationInStep(Cause):
                 Evidence("such a step", round(float(loop.seconds[1:][rows].mean()), 4), "s"),
                 Evidence("a usual step", round(typical, 5), "s"),
             ),
-            advice="To spend less on it: `validation_freq`, `validation_steps`, or a larger "
-            "validation batch.",
+            advice="To spend less on it: `validation_freq` or `validation_steps`.",
         )
 
 

@@ -18,7 +18,7 @@ from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause
 from unslow.facts.data import BuiltStage
 from unslow.facts.functions import Constants
-from unslow.facts.keras import Fit, Prediction
+from unslow.facts.keras import Fit, Prediction, Validation
 from unslow.facts.memory import Broadcast, Holding, Inventory, MemoryHigh, Weights
 from unslow.facts.schema import Place
 from unslow.fix.edit.script import Script
@@ -42,6 +42,8 @@ _WORDS = {
     "used",
     Reason.BATCH: "`{name}` runs a batch far larger than the {instead} rows of training",
     Reason.ONE_BATCH: "`{name}` runs all of its rows as one batch; training uses {instead}",
+    Reason.VALIDATION: "the validation in `fit` runs batches of {name} rows; training uses "
+    "{instead}",
     Reason.ONE_ELEMENT: "the dataset has a single element of {name}: each op on it holds all of "
     "the data",
     Reason.CONSTANT: "{name} of arrays are baked into a graph, which keeps several copies",
@@ -60,6 +62,7 @@ _ADVICE = {
     Reason.ONE_BATCH: "Call `predict` or `evaluate` with `batch_size={instead}`: the results are "
     "the "
     "same.",
+    Reason.VALIDATION: "Give `fit` `validation_batch_size={instead}`: the results are the same.",
     Reason.ONE_ELEMENT: "Use `from_tensor_slices` and `batch` before the `map`: then one batch "
     "is held.",
     Reason.CONSTANT: "Pass the arrays as arguments, look rows up outside of the function, or keep "
@@ -145,6 +148,11 @@ class MemoryPeak(Cause):
                 script, where.line, cut.name, "batch_size", cut.instead, position=position
             )
             title = f"`{cut.name}` in batches of {cut.instead} rows"
+            return Fix(title, Safety.CLOSE, {where.file: fixed.text})
+        if cut.reason is Reason.VALIDATION:
+            keyword = "validation_batch_size"
+            fixed = set_keyword(script, where.line, "fit", keyword, cut.instead)
+            title = f"validate in batches of {cut.instead} rows"
             return Fix(title, Safety.CLOSE, {where.file: fixed.text})
         if cut.reason is Reason.ONE_BATCH and cut.name == _WHOLE:
             fixed = rename_call(script, where.line, _WHOLE, "predict")
@@ -250,6 +258,14 @@ def _predicted(batch: int | None, call: str = "predict", after: float = 0.0) -> 
     return Sketch("a batch", facts=facts, ticks=ticks, source=_SOURCE, style="keras")
 
 
+def _validated(batch: int) -> Sketch:
+    stack = (Place("train.py", 5, "<module>"),)
+    made = Validation(batch_size=float(batch), rows=4000.0, took=0.5, stack=stack)
+    facts = [at(0, Fit(batch_size=32)), _high(1, 8e8), _high(88, 1.4e9, line=5), at(90, made)]
+    ticks = {"rss": [5e8, 8e8, 1.4e9]}
+    return Sketch("a validation", facts=facts, ticks=ticks, source=_SOURCE, style="keras")
+
+
 def _constant(size: float) -> Sketch:
     line = Place("train.py", 4, "step")
     baked = Constants(
@@ -326,6 +342,7 @@ MemoryPeak.FIRES = (
     _predicted(4000),
     _predicted(4000, after=1.45e9),
     _predicted(None, "predict_on_batch"),
+    _validated(4000),
     _constant(3e8),
     _broadcast("all pairs of rows as one tensor", 9.8e8, copies=2),
     _cached("a cache behind a repetition holds four passes", 4, passes=4),
@@ -340,6 +357,7 @@ MemoryPeak.QUIET = (
     _sketch("float64 arrays that are not given to the model", _held("z", 8e8, dtype="float64")),
     _predicted(64),
     _predicted(4000, after=3e9),
+    _validated(64),
     _constant(2e6),
     _broadcast("a broadcast that XLA never makes", 9.8e8, copies=2, peak=1.2e9),
     _broadcast("a broadcast, and temporaries that are far larger", 7e8, copies=1),

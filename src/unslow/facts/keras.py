@@ -57,3 +57,11 @@ class Prediction(Thinned, probe="keras"):
     in_fit: bool = False
     stack: Stack = ()
     step: int = 0
+
+
+class Validation(Thinned, probe="keras"):
+    """One validation that fit() made of data in memory."""
+
+    rows: float = 0.0
+    batch_size: float | str | None = None
+    stack: Stack = ()

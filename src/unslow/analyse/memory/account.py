@@ -19,7 +19,7 @@ from unslow.analyse.memory.process_memory import limit
 from unslow.analyse.places import shown
 from unslow.facts.data import BuiltStage, Dataset, PipelineReading
 from unslow.facts.functions import Constants
-from unslow.facts.keras import Prediction
+from unslow.facts.keras import Prediction, Validation
 from unslow.facts.memory import Built, Holding, Inventory, Live, MemoryHigh, Weights
 from unslow.facts.schema import Place
 from unslow.model import Location, Process, Run
@@ -37,6 +37,7 @@ READS = (
     Constants,
     Live,
     Prediction,
+    Validation,
 )
 _SOURCES = ("Tensor", "TensorSlice")  # stages of a pipeline that hold all of their data
 
@@ -318,6 +319,10 @@ def _model_runs(run: Run, process: Process) -> Iterator[_ModelRun]:
         where = shown(run, call.stack)
         part = MemoryPart(Part.TEMPORARY, f"gained in `{call.call}`", 0.0, where)
         yield _ModelRun(part, call.time - call.took, call.time)
+    for made in run.facts(Validation, process.index):
+        where = shown(run, made.stack)
+        part = MemoryPart(Part.TEMPORARY, "gained in the validation", 0.0, where)
+        yield _ModelRun(part, made.time - made.took, made.time)
 
 
 def _copies_of_constants(parts: Iterable[MemoryPart], unexplained: float) -> Iterator[MemoryPart]:

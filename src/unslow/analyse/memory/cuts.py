@@ -30,7 +30,7 @@ from unslow.analyse.memory.pipeline_buffers import (
 )
 from unslow.analyse.places import function_of
 from unslow.facts.data import BuiltStage, Dataset
-from unslow.facts.keras import Fit, Prediction
+from unslow.facts.keras import Fit, Prediction, Validation
 from unslow.facts.memory import Broadcast, Holding, MemoryHigh, Weights
 from unslow.model import Location, Run
 
@@ -56,6 +56,7 @@ class Reason(enum.Enum):
     COPY = "a copy that nothing reads any more"
     BATCH = "a batch far larger than that of fit"
     ONE_BATCH = "all rows in one batch"
+    VALIDATION = "a validation batch far larger than that of fit"
     ONE_ELEMENT = "a dataset with a single element"
     CONSTANT = "arrays baked into a graph"
     BROADCAST = "a broadcast that is reduced at once"
@@ -161,20 +162,34 @@ def _read_last_for(name: str, others: Iterable[str], names: Names) -> tuple[str,
 
 def _batches(run: Run, account: MemoryAccount) -> Iterator[Cut]:
     """Predictions and evaluations that reached the peak, with a batch far beyond that of fit."""
-    usual = _fit_batch(run, account.process)
-    highs = run.facts(MemoryHigh, account.process)
+    usual = f"{_fit_batch(run, account.process):.0f}"
     for call in run.facts(Prediction, account.process):
-        began = call.time - call.took
-        inside = most_between(highs, began, call.time)
         on_batch = call.call.endswith(_ON_BATCH)
         used = call.rows if on_batch else min(_number(call.batch_size), call.rows)
-        if inside < _NEAR_PEAK * account.peak or used < _LARGER_BATCH * usual:
-            continue
-        before = most_until(highs, began, otherwise=account.start)
-        frees = (inside - before) * (1 - usual / used)
-        where = say.place(run, call.stack[0])
-        reason = Reason.ONE_BATCH if on_batch else Reason.BATCH
-        yield Cut(reason, frees, where, call.call, instead=f"{usual:.0f}")
+        frees = _freed_by_batch(run, account, call, used)
+        if frees > 0:
+            reason = Reason.ONE_BATCH if on_batch else Reason.BATCH
+            yield Cut(reason, frees, say.place(run, call.stack[0]), call.call, instead=usual)
+    for made in run.facts(Validation, account.process):
+        used = min(_number(made.batch_size), made.rows)
+        frees = _freed_by_batch(run, account, made, used)
+        if frees > 0 and made.stack:
+            where = say.place(run, made.stack[0])
+            yield Cut(Reason.VALIDATION, frees, where, f"{used:.0f}", instead=usual)
+
+
+def _freed_by_batch(
+    run: Run, account: MemoryAccount, call: Prediction | Validation, used: float
+) -> float:
+    """Bytes of the peak that the batch of fit would not need in a call; 0 where it is alike."""
+    usual = _fit_batch(run, account.process)
+    highs = run.facts(MemoryHigh, account.process)
+    began = call.time - call.took
+    inside = most_between(highs, began, call.time)
+    if inside < _NEAR_PEAK * account.peak or used < _LARGER_BATCH * usual:
+        return 0.0
+    before = most_until(highs, began, otherwise=account.start)
+    return (inside - before) * (1 - usual / used)
 
 
 def _fit_batch(run: Run, process: int) -> float:

@@ -8,7 +8,7 @@ from functools import partial
 from types import FrameType, ModuleType
 from typing import NamedTuple
 
-from unslow.facts.keras import Fit, Prediction
+from unslow.facts.keras import Fit, Prediction, Validation
 from unslow.facts.phase import Phase
 from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.frames import local_names
@@ -153,13 +153,33 @@ class Keras(Probe):
                 lane.within = outer
                 lane.evaluated += took
                 frame = sys._getframe().f_back
-                if frame is not None and probe.recorder.user.owns(frame.f_code):
-                    spent = _Spent(took, lane.ran - ran)
-                    probe._record_prediction(frame, name, spent, _Arguments(args, kwargs))
-                    if lane.fit is None:
-                        probe.steps.repeated(lane, "predict", None, name, frame)
+                spent = _Spent(took, lane.ran - ran)
+                probe._evaluated(frame, name, spent, _Arguments(args, kwargs))
 
         return evaluate
+
+    def _evaluated(
+        self, frame: FrameType | None, name: str, spent: _Spent, given: _Arguments
+    ) -> None:
+        lane = self.recorder.local.lane
+        if frame is not None and self.recorder.user.owns(frame.f_code):
+            self._record_prediction(frame, name, spent, given)
+            if lane.fit is None:
+                self.steps.repeated(lane, "predict", None, name, frame)
+        elif lane.fit is not None and name == "evaluate":
+            with self.fence:
+                self._record_validation(frame, spent, given)
+
+    def _record_validation(self, frame: FrameType | None, spent: _Spent, given: _Arguments) -> None:
+        stack = self.recorder.stack(frame)
+        fact = Validation(
+            key=str(stack[:1]),
+            took=spent.took,
+            rows=_length(given.data),
+            batch_size=given.batch_size("evaluate"),
+            stack=stack,
+        )
+        self.recorder.emit(fact)
 
     def _record_prediction(
         self, frame: FrameType, name: str, spent: _Spent, given: _Arguments
