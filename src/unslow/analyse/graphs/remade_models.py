@@ -32,7 +32,8 @@ class Remade:
 
     @property
     def stack(self) -> Stack:
-        return self.made[0].stack
+        """Of most of them: the first one may have been made before the loop."""
+        return Counter(one.stack for one in self.made).most_common(1)[0][0]
 
     @property
     def is_model(self) -> bool:

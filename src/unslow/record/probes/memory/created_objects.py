@@ -157,14 +157,16 @@ class Objects(Probe):
         with self.fence:
             if self.recorder.local.lane.busy:
                 return
-            made = self._lines.add(what, thing, took, 0.0, sys._getframe(1).f_back)
+            frame = sys._getframe(1).f_back
+            made = self._lines.add(what, thing, took, 0.0, frame)
             if what == "model" and made is not None:
                 self._models += 1
                 if len(self._numbers) > 5000:
                     self._numbers.clear()
                 self._numbers[id(thing)] = self._models
                 if len(self._new) < 64:
-                    name, stack = type(thing).__name__, made.stack
+                    # The line has the stack of its first model, made before the loop perhaps.
+                    name, stack = type(thing).__name__, self.recorder.stack(frame)
                     model = _NewModel(weakref.ref(thing), self._models, name, stack, clock())
                     self._new.append(model)
 
@@ -181,13 +183,14 @@ class Objects(Probe):
 
     def _compiled(self, model: Foreign, took: int) -> None:
         with self.fence:
-            made = self._lines.add("compile", model, took, 0.0, sys._getframe(1).f_back)
+            frame = sys._getframe(1).f_back
+            made = self._lines.add("compile", model, took, 0.0, frame)
             if made is not None:
                 fact = Compile(
                     key=str(made.stack[:1]),
                     took=took,
                     model=self._numbers.get(id(model), 0),
-                    stack=made.stack,
+                    stack=self.recorder.stack(frame),
                     optimizer=type(getattr(model, "optimizer", None)).__name__,
                     step=self.steps.total,
                     weights=_number_of_weights(model),
