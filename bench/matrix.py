@@ -43,6 +43,7 @@ CELLS = {
     "2.20": ("3.10", "3.11", "3.12", "3.13"),
     "2.21": ("3.10", "3.11", "3.12", "3.13"),
 }
+_OF_THE_MACHINE = "noisy-machine"  # says nothing of the script, and is true of a busy machine
 # Scripts that run by `unslow run` in every cell; the others are forks of one process.
 _QUICK = (
     *("fit_dataset", "function_decorated", "session_plain", "eager_by_hand"),
@@ -193,12 +194,14 @@ def _miscounted(script: Path, report: Row) -> str:
 
 def _judged_example(example: Example, report: Row) -> Row:
     expected = str(example.expected)
-    first = report["findings"][0] if report["findings"] else None
+    others = [one for one in report["findings"] if one["cause"] != _OF_THE_MACHINE]
+    found = report["findings"] if expected == _OF_THE_MACHINE else others
+    first = found[0] if found else None
     if first is not None and first["cause"] == expected:
         lines = example.lines(expected)
-        found = (first["location"] or {}).get("line")
-        is_there = not lines or found in lines
-        return {"problem": "" if is_there else f"at line {found}, not {lines}"}
+        line = (first["location"] or {}).get("line")
+        is_there = not lines or line in lines
+        return {"problem": "" if is_there else f"at line {line}, not {lines}"}
     unjudged = {row["cause"]: row["reason"] for row in report["not_judged"]}
     if expected in unjudged:
         return {"problem": "", "unjudged": unjudged[expected][:200]}
@@ -280,7 +283,8 @@ def page(rows: dict[str, Row]) -> str:
         "Written by `make matrix`. Do not edit. Each cell records loop styles, whose steps must be",
         "counted exactly, and examples, whose cause must be found first and at its line, or be named",
         f"as not judged. A full cell has {styles} styles and {examples} examples, one or more of each",
-        "cause; what does not run on a version, also without unslow, is named below.",
+        "cause; what does not run on a version, also without unslow, is named below. On a busy machine",
+        f"`{_OF_THE_MACHINE}` may come before the cause.",
         "",
         "| TensorFlow | Python | loop styles right | examples right | lost probes | run on |",
         "|---|---|---:|---:|---:|---|",

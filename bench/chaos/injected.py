@@ -122,6 +122,8 @@ def _engine() -> Iterator[Injection]:
         update_sites,
         watcher,
     )
+    from unslow.record.probes.functions import unusual_calls
+    from unslow.record.probes.profiler import step_windows
     from unslow.runfolder.layout import Writer
 
     parts: list[tuple[str, Any, str]] = [
@@ -134,6 +136,9 @@ def _engine() -> Iterator[Injection]:
         ("steps", update_sites.Sites, "of"),
         ("steps", rows.Rows, "append"),
         ("frames", recorder.UserCode, "stack"),
+        (unusual_calls.Calls.name, unusual_calls, "open_window"),
+        (unusual_calls.Calls.name, unusual_calls, "close_window"),
+        (step_windows.StepWindows.name, step_windows, "open_window"),
         ("", fact_log, "encode"),
         ("", Writer, "_append"),
         ("", Writer, "close"),

@@ -8,6 +8,7 @@ A program is a file or a folder of `programs/`. Comments at its top say how it i
     # needs: joblib …                      packages, installed into an environment of the suite
     # ignore: path …                       files that hold a time or a random name
     # mask: regular expression             what differs between two bare runs in its output
+    # unordered: stderr …                  streams that several processes write to at once
 """
 
 from __future__ import annotations
@@ -139,10 +140,9 @@ def _run(program: Program, python: str, recorded: bool) -> Outcome:
             timeout=TIMEOUT,
             check=False,
         )
-        mask = program.header("mask")
         return Outcome(
-            _masked(done.stdout, mask, scratch),
-            _masked(done.stderr, mask, scratch),
+            _comparable(program, "stdout", done.stdout, scratch),
+            _comparable(program, "stderr", done.stderr, scratch),
             done.returncode,
             _digests(folder, program.header("ignore").split(), scratch),
         )
@@ -167,9 +167,15 @@ def _variables(program: Program) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def _masked(text: bytes, mask: str, scratch: str) -> bytes:
+def _comparable(program: Program, stream: str, text: bytes, scratch: str) -> bytes:
+    """A stream without what differs between two bare runs."""
     text = _NOISE.sub(b"*", text.replace(scratch.encode(), b"HERE"))
-    return re.sub(mask.encode(), b"*", text) if mask else text
+    mask = program.header("mask")
+    if mask:
+        text = re.sub(mask.encode(), b"*", text)
+    if stream in program.header("unordered").split():
+        text = b"\n".join(sorted(text.split(b"\n")))
+    return text
 
 
 def _digests(folder: Path, ignored: list[str], scratch: str) -> dict[str, str]:

@@ -1,4 +1,7 @@
-"""unslow finds out why a TensorFlow training is slow, writes the fix and proves it."""
+"""unslow finds out why a TensorFlow training is slow, writes the fix and proves it.
+
+PYTEST_DONT_REWRITE: a recorded pytest would warn that it cannot, since we are imported already.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
 # needs: joblib
+# unordered: stderr
 from joblib import Parallel, delayed
 
 

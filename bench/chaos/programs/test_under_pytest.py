@@ -1,5 +1,5 @@
 # run: {python} -m pytest -q -p no:cacheprovider -p no:randomly -p no:unslow --no-header -o addopts= test_under_pytest.py
-# mask: in \d+\.\d+s
+# mask: in \d+\.\d+s( \([\d:]+\))?
 # exit: 1
 from training import train
 

@@ -51,6 +51,7 @@ class Lane:
         "steps",
         "thread",
         "tracing",
+        "unsettled",
         "updating",
         "usual",
         "value",
@@ -81,6 +82,8 @@ class Lane:
         self.ran = 0  # nanoseconds that TensorFlow ran inside `within`
         self.evaluated = 0  # nanoseconds in evaluate and predict
         self.fast_path: FastPath | None = None
+        # A path that another thread left during a call, which may have been noted on it after all.
+        self.unsettled: FastPath | None = None
         self.within = -1  # the phase that everything inside counts for: EVAL while evaluate() runs
         self.busy = False  # an inspection of ours: wrapped calls inside it are not the user's
 

@@ -149,6 +149,8 @@ class Steps:
         worked = cpu() if self.closed & (_COST_EVERY - 1) == _COST_AT else 0
         if self.fast_path is not None:
             self.leave_fast_path()
+        if lane.unsettled is not None:
+            self._settle_rest(lane)
         if lane.stack:
             lane.split_spans(now)
         row = lane.gathered()
@@ -186,6 +188,8 @@ class Steps:
         if self._alike < _ALIKE or self.closed < _SETTLED or self.recorder.signals.row:
             return None
         path = FastPath(lane, owner, self._last_site, call_site(frame))
+        if self.fast_path is not None:  # of another thread, since the row of this one
+            self.leave_fast_path()
         self.fast_path = lane.fast_path = path
         self._make_room(path)
         return path
@@ -237,8 +241,15 @@ class Steps:
             path.lane.fast_path = None
             path.stop()
             self.settle(path)
+            if path.calling is not None:
+                path.lane.unsettled = path
             if path.after is not None:
                 path.after()
+
+    def _settle_rest(self, lane: Lane) -> None:
+        path, lane.unsettled = lane.unsettled, None
+        if path is not None:
+            self.settle(path)
 
     def _ask(self, lane: Lane, total: int) -> None:
         """Inspections are due at powers of two or after a time: not after every row."""
@@ -289,6 +300,8 @@ class Steps:
         path = self.fast_path
         if last:
             self.leave_fast_path()
+            for lane in self.recorder.lanes:
+                self._settle_rest(lane)
         elif path is not None:
             path.stop()  # nothing was written for a while: the next call makes rows of the times
         self._rows.write(clock(), last)

@@ -6,6 +6,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType, ModuleType
 from typing import NamedTuple
 
@@ -296,7 +297,8 @@ def _path(result: object, args: tuple[Foreign, ...], kwargs: dict[str, Foreign])
     named = (kwargs.get(name) for name in _PATHS)
     for value in (result, *named, *args):
         if isinstance(value, str | os.PathLike):
-            return str(os.fspath(value))
+            with suppress(Exception):  # a path of the program's own kind
+                return str(os.fspath(value))
     return ""
 
 

@@ -27,11 +27,11 @@ class Folders:
         """A folder that the training writes to, to be measured from now on."""
         try:
             path = os.fspath(folder)
-        except TypeError:  # a tensor
+            if not isinstance(path, str) or "://" in path:
+                return str(path)
+            path = os.path.abspath(path)
+        except Exception:  # noqa: BLE001 - a tensor, a path of the program's own kind, no directory
             return ""
-        if not isinstance(path, str) or "://" in path:
-            return str(path)
-        path = os.path.abspath(path)
         if path not in self._known and len(self._known) < _MOST:
             if not self._known:
                 self._began = clock()

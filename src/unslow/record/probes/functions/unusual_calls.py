@@ -89,9 +89,10 @@ class Calls(Probe):
         self.recorder.signals.kernels_reset.send()
         if lane.fast_path is not None:
             self.steps.leave_fast_path()
-        for place, frame in self.recorder.user.frames(sys._getframe(1).f_back, 1):
-            self._reset = (Place(*place), way)
-            self.recorder.tally(Reset, frame, took, way=way)
+        with self.fence:
+            for place, frame in self.recorder.user.frames(sys._getframe(1).f_back, 1):
+                self._reset = (Place(*place), way)
+                self.recorder.tally(Reset, frame, took, way=way)
 
     def _trace(self, original: Function) -> Function:
         probe, local = self, self.recorder.local
@@ -105,17 +106,10 @@ class Calls(Probe):
             finally:
                 probe._depth[thread] -= 1
                 if thread in probe._first and not probe._depth[thread]:
-                    probe._opens(local.lane)
+                    with probe.fence:
+                        probe._open(local.lane)
 
         return _create_concrete_function
-
-    def _opens(self, lane: Lane) -> None:
-        """Open a window within a call of the program's."""
-        try:
-            self._open(lane)
-        except Exception as problem:  # noqa: BLE001 - the fence of a probe
-            self._first.clear()
-            self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
 
     def _open(self, lane: Lane) -> None:
         """Open a window on the rest of a call; never in a trial, which is timed as it is.

@@ -188,9 +188,9 @@ class Keras(Probe):
         if not self.recorder.wants(Prediction, key):
             self.recorder.count(Prediction, key, spent.took)
             return
-        data = given.data
-        self.recorder.emit(
-            Prediction(
+        with self.fence:
+            data = given.data
+            fact = Prediction(
                 key=key,
                 took=spent.took,
                 call=name,
@@ -202,7 +202,7 @@ class Keras(Probe):
                 stack=self.recorder.stack(frame),
                 step=self.steps.total,
             )
-        )
+            self.recorder.emit(fact)
 
 
 def left_fit(lane: Lane) -> None:
