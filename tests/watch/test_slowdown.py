@@ -119,6 +119,16 @@ def test_on_a_crowded_machine_processor_time_is_judged() -> None:
     assert found.now == pytest.approx(0.015, rel=0.02)
 
 
+def test_work_of_every_second_is_not_taken_for_work_of_longer_steps() -> None:
+    """Others leave ever less: steps take five times as long, and what else runs weighs more."""
+    test = SlowdownTest()
+    for at, noise in enumerate(np.random.default_rng(5).normal(0, 0.03, 800)):
+        wall = 0.1 * (5.0 if at >= 400 else 1.0)
+        own = (0.015 + 0.015 * wall) * math.exp(noise)
+        found = test.add(block(at, wall), Usage(1.0, 0.9, own / wall * BLOCK))
+        assert found is None, at
+
+
 def beside_another(cpu: float, wait: float, seed: int) -> list[tuple[int, Slower]]:
     """A training beside another one, on a machine with room for both; slower from block 300 on."""
     test = SlowdownTest()

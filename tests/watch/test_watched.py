@@ -139,6 +139,14 @@ def test_an_exception_is_named(tmp_path: Path) -> None:
     assert watched.matters == ["died"] and "ValueError: no such batch" in watched.alerts[0].text
 
 
+def test_an_exception_is_named_beside_what_the_launcher_knows(watched: Watched) -> None:
+    watched.steps(60)
+    watched.run.exit("ValueError: no such batch")
+    watched.run.ended("exit 1")
+    watched.poll()
+    assert watched.alerts[0].text == "died after 600 steps: exit 1, ValueError: no such batch"
+
+
 def test_the_end_is_left_to_a_launcher_that_lives(tmp_path: Path) -> None:
     """A command may go on after its training: a shell script that does more."""
     watched = Watched(tmp_path / "run", socket.gethostname(), os.getppid())

@@ -143,9 +143,12 @@ def _earlier(loop: Row) -> Text:
 def _end(expected: Row) -> str:
     what = "fit()" if expected["what"] == "epoch" else "the loop"
     place = f"{expected['what']} {expected['done'] + 1:,} of {expected['of']:,}"
-    said = f"{place}, {what} ends in about {clock(expected['left'])}"
+    left = clock(expected["left"])
+    said = f"{place}, {what} ends in about {left}"
     growing = expected["left_growing"]
-    return f"{said}, {clock(growing)} if steps keep growing" if growing else said
+    if not growing or clock(growing) == left:
+        return said
+    return f"{said}, {clock(growing)} if steps keep growing"
 
 
 def _sparkline(line: SparklineRow, width: int) -> Text:

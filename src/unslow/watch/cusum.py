@@ -22,7 +22,9 @@ _MEASURES = 2  # tests side by side: by the wall, and by processor time
 _RARE = 365 * 86_400 / BLOCK  # blocks between two false alarms: a year
 THRESHOLD = math.log(_MEASURES * _RARE)
 _SHORTEST = 7  # blocks that a slow-down must last: what passes within 35 s is a disturbance
-_SURE = 0.8  # of the share must be there in the median of the slow blocks
+# Of the share, this much must be there in the median of the slow blocks: with noise, half of the
+# medians are below the share. What is known already must have doubled whatever the noise is.
+_SURE = 0.8
 _RECOVERED_IN = 24  # blocks whose median shows that a slow-down is over: two minutes
 
 
@@ -76,7 +78,8 @@ class Cusum:
         if self.evidence < THRESHOLD:
             return None
         change = float(np.median([each.excess for each in self._slow]))
-        if change - self.reported < _SURE * wanted:
+        sure = 1.0 if self.reported else _SURE
+        if change - self.reported < sure * wanted:
             return None
         since = self._slow[0].since
         self.reported = change

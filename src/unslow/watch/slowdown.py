@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from unslow.watch.blocks import Block
 from unslow.watch.cusum import THRESHOLD, Change, Cusum, gain
@@ -69,6 +69,7 @@ class _Pasts:
 
     wall: _Past = field(default_factory=_Past)
     work: _Past = field(default_factory=_Past)
+    cores: History = field(default_factory=History)  # that it used on a crowded machine
 
 
 @dataclass(slots=True)
@@ -90,7 +91,7 @@ class SlowdownTest:
 
     def add(self, block: Block, usage: Usage) -> Slower | None:
         """`usage`: what the processors did during the block."""
-        seen = measured(block, usage)
+        seen = self._by_what_is_left(measured(block, usage))
         pasts = self._pasts_of(seen.kind)
         self._remember(seen)
         self.level = 0.0
@@ -104,6 +105,16 @@ class SlowdownTest:
         if found is not None:
             self._waiting.clear()
         return found
+
+    def _by_what_is_left(self, seen: Measured) -> Measured:
+        """On a crowded machine, how much less than usual others leave makes the kind."""
+        if not seen.kind.is_crowded:
+            return seen
+        usual = self._pasts_of(seen.kind).cores
+        usual.add(seen.cores)
+        if not usual.is_known:
+            return seen
+        return replace(seen, kind=seen.kind.with_less(usual.level - seen.cores))
 
     def _judge_wall(self, seen: Measured, times: Times, pasts: _Pasts) -> Slower | None:
         test, past = self._by_wall, pasts.wall

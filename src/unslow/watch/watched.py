@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
-import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,19 +12,17 @@ from unslow.live.follow import Followed, Follower
 from unslow.live.judge import Judge
 from unslow.live.state import state_of
 from unslow.report import words
-from unslow.runfolder.layout import ENDED_WHILE_ATTACHED, RUNS_ON
 from unslow.watch import sentences
 from unslow.watch.alert import Alert, Matter
 from unslow.watch.disks import is_full
+from unslow.watch.ending import Ending
 from unslow.watch.filling import Full
-from unslow.watch.process import WatchedProcess, is_alive, is_gone
+from unslow.watch.process import WatchedProcess
 from unslow.watch.slowdown import SHARE, SlowdownTest, Slower
 from unslow.watch.stall import Stalled
 
 _FORECAST_EVERY = 15.0  # seconds between two forecasts of memory
 _EXPECT_EVERY = 60.0  # seconds between two forecasts of the end: each takes some milliseconds
-_GONE_FOR = 5.0  # seconds without its processes: a file may be a moment late
-_SILENT = "its process disappeared without a word: killed?"
 
 
 @dataclass(frozen=True)
@@ -63,7 +59,7 @@ class WatchedRun:
         self.follower = Follower(str(self.folder))
         self._news = self.clocks.monotonic()
         self._forecast_at = self._expect_at = -math.inf
-        self._gone_since: float | None = None
+        self._ending = Ending(self.follower, self.clocks.monotonic)
 
     @property
     def name(self) -> str:
@@ -101,7 +97,7 @@ class WatchedRun:
             process.read(self.clocks.process())
             alerts += [self._slower(process), self._filling(process)]
         alerts.append(self._ended())
-        if process is not None and not self.over and self._gone_since is None:
+        if process is not None and not self.over and not self._ending.is_near:
             alerts.append(self._stalled(process))
             self._expect()
         return [alert for alert in alerts if alert is not None]
@@ -166,62 +162,27 @@ class WatchedRun:
             self.expected = Expected(expected["left"], growing or expected["left"])
 
     def _ended(self) -> Alert | None:
-        how = self._how()
-        if how is None or self.over:
+        ended = None if self.over else self._ending.ended()
+        if ended is None:
             return None
         self.over = True
-        if how in ("exit", "exit 0", RUNS_ON):
-            seconds = max((each.seconds for each in self.follower.processes.values()), default=0.0)
-            text = sentences.done(seconds, self._counted)
-            if how == RUNS_ON:
-                text = f"{text}; only the recording is over, the training goes on"
-            return self._alert(Matter.DONE, text, None, {"steps": self.steps})
+        numbers: dict[str, float] = {"steps": self.steps}
+        if not ended.well:
+            text = sentences.died(ended.how, self._counted, self._memory_share)
+            return self._alert(Matter.DIED, text, None, numbers)
+        seconds = max((each.seconds for each in self.follower.processes.values()), default=0.0)
+        text = sentences.done(seconds, self._counted)
+        if ended.runs_on:
+            text = f"{text}; only the recording is over, the training goes on"
+        return self._alert(Matter.DONE, text, None, numbers)
+
+    @property
+    def _memory_share(self) -> float:
+        """Of the memory there is for it, what it used last."""
         process = self.process
-        share = 0.0
-        if process is not None and process.room:
-            share = process.followed.rss / (process.followed.rss + process.room)
-        text = sentences.died(how, self._counted, share)
-        return self._alert(Matter.DIED, text, None, {"steps": self.steps})
-
-    def _how(self) -> str | None:
-        """How the run ended; None while it goes on."""
-        if self.follower.ended == ENDED_WHILE_ATTACHED:
-            return self._how_processes_ended()
-        if self.follower.ended:
-            return self.follower.ended
-        now = self.clocks.monotonic()
-        if not self._is_gone():
-            self._gone_since = None
-            return None
-        self._gone_since = now if self._gone_since is None else self._gone_since
-        if now - self._gone_since < _GONE_FOR:
-            return None
-        return self._how_processes_ended()
-
-    def _how_processes_ended(self) -> str:
-        ends = [each.how for each in self.follower.processes.values()]
-        errors = [how for how in ends if how not in ("", "exit")]
-        if errors:
-            return errors[0]
-        return "exit" if all(ends) else _SILENT
-
-    def _is_gone(self) -> bool:
-        """Whether all its processes are, and nobody is left to write how it ended."""
-        processes = self.follower.processes.values()
-        if not processes or self._launcher_lives():
-            return False
-        return all(each.how or is_gone(each) for each in processes)
-
-    def _launcher_lives(self) -> bool:
-        """Whether another `unslow` is there to write how its command ended.
-
-        Of other machines nobody knows; a process that `watch` itself attached to has only us.
-        """
-        header = self.follower.header
-        if header.get("host", socket.gethostname()) != socket.gethostname():
-            return True
-        launcher = int(header.get("launcher") or 0)
-        return launcher != os.getpid() and is_alive(launcher)
+        if process is None or not process.room:
+            return 0.0
+        return process.followed.rss / (process.followed.rss + process.room)
 
     def _alert(
         self, matter: Matter, text: str, since: float | None, numbers: dict[str, float]
