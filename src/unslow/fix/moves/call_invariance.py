@@ -99,9 +99,8 @@ class Invariance:
     def _name(self, node: ast.Name, scope: ast.AST, own: str | None) -> None:
         script = self._script
         if node.id == own:
-            if not isinstance(script.parents[node], ast.Attribute):
-                reason = f"it hands out `{own}`, and what becomes of that is not known"
-                raise script.refuse(reason, node)
+            reason = f"it hands out `{own}`, and what becomes of that is not known"
+            script.refuse_if(not isinstance(script.parents[node], ast.Attribute), reason, node)
             return
         bindings = script.bindings(node.id, node)
         outside = [item for item in bindings if not script.within(item.node, scope)]
@@ -175,9 +174,8 @@ class Invariance:
             stored = isinstance(node, ast.Attribute | ast.Subscript) and is_stored(node)
             if stored or isinstance(node, (*DEFINITIONS, ast.Raise, ast.Delete)):
                 raise script.refuse(f"`{function.name}` does more than make ops", node)
-        if function.decorator_list:
-            reason = f"`{function.name}` is decorated: what a call of it does is not known"
-            raise script.refuse(reason, function)
+        reason = f"`{function.name}` is decorated: what a call of it does is not known"
+        script.refuse_if(function.decorator_list, reason, function)
         inner = own_name(script, function)
         holder = dotted(receiver(call))
         same_object = inner is not None and holder == own == self._own

@@ -163,8 +163,7 @@ def _with_compiled_model(script: Script, call: ast.Call) -> Compiled:
     code = f"{twin} = {compiler}({model}, reduce_retracing=True)\n"
     put_in = insert_before if before else insert_after
     script = put_in(script, made_at, code)
-    if script.now(line) is None:
-        raise script.refuse("the call is on the line that makes the model", call)
+    script.refuse_if(script.now(line) is None, "the call is on the line that makes the model", call)
     return Compiled(script, last_name(call.func))
 
 

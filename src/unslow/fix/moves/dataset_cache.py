@@ -213,9 +213,8 @@ def _without_last(script: Script, node: ast.stmt, links: list[Link]) -> Splice:
 
 
 def _require_memory(script: Script, call: ast.Call) -> None:
-    if call.args or call.keywords:
-        reason = "the cache is in a file, which an earlier run may have filled in front of the map"
-        raise script.refuse(reason, call)
+    reason = "the cache is in a file, which an earlier run may have filled in front of the map"
+    script.refuse_if(call.args or call.keywords, reason, call)
 
 
 def _before_shuffle(script: Script, line: int, method: str) -> Script:

@@ -19,6 +19,7 @@ from unslow.syntax.nodes import (
     header,
     last_name,
     method_of,
+    of_type,
     parameter_names,
     words,
 )
@@ -97,8 +98,7 @@ def _is_call(script: Script, node: ast.expr, name: str) -> bool:
 
 def _plain(script: Script, node: ast.stmt) -> None:
     """Allow assignments and calls only: a branch may depend on Python values."""
-    if not isinstance(node, _PLAIN):
-        raise script.refuse("the body holds more than assignments", node)
+    script.refuse_if(not isinstance(node, _PLAIN), "the body holds more than assignments", node)
     for inner in ast.walk(node):
         match inner:
             case ast.Call() if method_of(inner) in _FILLS:
@@ -153,7 +153,7 @@ def _starts(block: list[ast.stmt]) -> dict[str, ast.expr]:
     for node in block:
         match node:
             case ast.Assign(value=ast.Constant() | ast.List() | ast.Dict() | ast.Set() as value):
-                names = [each.id for each in node.targets if isinstance(each, ast.Name)]
+                names = [each.id for each in of_type(node.targets, ast.Name)]
                 found |= dict.fromkeys(names, value)
     return found
 
@@ -167,9 +167,8 @@ def _require_scalar(script: Script, loop: ast.For, name: str, start: ast.expr) -
     if not isinstance(number, int | float) or isinstance(number, bool):
         reason = f"`{name}` starts as a Python value, which a loop of the graph would not keep"
         raise script.refuse(reason, loop)
-    if "float64" in script.text:
-        reason = f"`{name}` starts as a number, and may not be float32 later"
-        raise script.refuse(reason, start)
+    reason = f"`{name}` starts as a number, and may not be float32 later"
+    script.refuse_if("float64" in script.text, reason, start)
     reducers = _REDUCE_TO_SCALAR if isinstance(number, float) else _REDUCE_TO_REAL
     for node in loop.body:
         for value in _written(node, name):

@@ -10,6 +10,7 @@ from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import spelled
 from unslow.fix.moves.captured_values import captured, reset_objects
+from unslow.fix.moves.graph_rules import refuse_offence
 from unslow.fix.moves.shapes import (
     call_by,
     mentions,
@@ -143,9 +144,8 @@ def _require_movable(script: Script, closure: _Closure) -> None:
         loop for site in script.possible_calls(closure.around) for loop in script.loops_around(site)
     ]
     taken = parameter_names(code) | {*closure.captured, closure.holder or ""}
-    changing = captured(script, code.body, taken, code) or reset_objects(script, code.body, loops)
-    if changing is not None:
-        raise script.refuse(changing.reason, changing.node)
+    refuse_offence(script, captured(script, code.body, taken, code))
+    refuse_offence(script, reset_objects(script, code.body, loops))
     if closure.holder is not None:
         _require_plain_class(script, closure.around)
 

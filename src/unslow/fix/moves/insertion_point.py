@@ -201,9 +201,8 @@ def _in_init(script: Script, function: NamedFunction, needs: Needs) -> Place:
     _require_one_kind(script, owner, needs)
     _require_init_runs(script, owner)
     last = _last_statement(script, owner, init, needs)
-    if Users(script, function).among(init.body):
-        reason = f"`__init__` may call `{function.name}` before its ops can be made"
-        raise script.refuse(reason, init)
+    reason = f"`__init__` may call `{function.name}` before its ops can be made"
+    script.refuse_if(Users(script, function).among(init.body), reason, init)
     _require_names(script, owner, init, needs)
     return Place(extent(script, [last])[1], indent(script, last), own_name(script, init))
 
@@ -222,9 +221,8 @@ def _last_statement(
             raise script.refuse(reason, read)
         withs = _withs_around(script, own)
         graphs += [around for around in withs if "as_default" in ast.unparse(around.items[0])]
-        if graphs and own.lineno > (graphs[0].end_lineno or 0):
-            reason = f"`{name}` is set outside of the graph that the others are in"
-            raise script.refuse(reason, own)
+        reason = f"`{name}` is set outside of the graph that the others are in"
+        script.refuse_if(graphs and own.lineno > (graphs[0].end_lineno or 0), reason, own)
     if len(set(graphs)) > 1:
         raise script.refuse("`__init__` makes ops in more than one graph", graphs[0])
     last = (graphs[0] if graphs else init).body[-1]
@@ -244,8 +242,7 @@ def _require_one_kind(script: Script, owner: ast.ClassDef, needs: Needs) -> None
             f"more than one `{owner.name}` may be made, and not each with a `{name}` for these ops",
             read,
         )
-    if "__slots__" in names_in(owner):
-        raise script.refuse(f"`{owner.name}` has `__slots__`", owner)
+    script.refuse_if("__slots__" in names_in(owner), f"`{owner.name}` has `__slots__`", owner)
     for source, call in made:
         problem = _shifted_seed(source, from_here(source, source.statement_of(call))[1:])
         if problem is not None:

@@ -96,14 +96,12 @@ def _require_independent(
     for node in (left.statement, *between):
         touched = uses([node]).changes | changed([node])
         path = overlapping(touched, needed)
-        if path is not None:
-            reason = f"the second call depends on `{path}`, which is set before it"
-            raise script.refuse(reason, node)
+        reason = f"the second call depends on `{path}`, which is set before it"
+        script.refuse_if(path is not None, reason, node)
         if node is left.statement and not left.nested:
             continue
         name = overlapping(bound, paths_read([node]) | touched)
-        if name is not None:
-            raise script.refuse(f"`{name}` is used between the two calls", node)
+        script.refuse_if(name is not None, f"`{name}` is used between the two calls", node)
         _require_quiet(script, node, left.call)
 
 

@@ -66,8 +66,7 @@ def add_link(script: Script, line: int, link: str, after: str | None = None) -> 
     links = chain_at(script, line)
     method = link.lstrip(".").partition("(")[0]
     places = [place for place, item in enumerate(links) if after is None or item.name == after]
-    if not places:
-        raise script.refuse(f"`.{after}` is not called in this chain", links[0].call)
+    script.refuse_if(not places, f"`.{after}` is not called in this chain", links[0].call)
     place = places[-1]
     follower = links[place + 1] if place + 1 < len(links) else None
     if links[place].name == method or (follower is not None and follower.name == method):

@@ -125,11 +125,8 @@ class Gathering:
         """A name that the function binds once, to another piece or to something known."""
         script, function = self._script, self._function
         value, statement = own[0].assigned, own[0].node
-        if isinstance(statement, ast.arg):
-            reason = (
-                f"it depends on `{name.id}`, which `{function.name}` is given and may be a tensor"
-            )
-            raise script.refuse(reason, name)
+        reason = f"it depends on `{name.id}`, which `{function.name}` is given and may be a tensor"
+        script.refuse_if(isinstance(statement, ast.arg), reason, name)
         once = len(own) == 1 and isinstance(statement, ast.Assign) and not own[0].remote
         if not once or value is None or not isinstance(statement, ast.stmt):
             reason = f"`{name.id}` is bound in more than one way in `{function.name}`"

@@ -96,8 +96,7 @@ def _written_step(script: Script, part: Sequence[ast.stmt]) -> str | None:
 
 def _may_be_left_out(script: Script, part: Sequence[ast.stmt]) -> None:
     left = jumps(part)
-    if left is not None:
-        raise script.refuse("the statement steers the loop it is in", left)
+    script.refuse_if(left is not None, "the statement steers the loop it is in", left)
     for name in sorted(uses(part).writes & read_afterwards(script, part)):
         raise script.refuse(
             f"`{name}` is read afterwards, so it must be bound in every step", part[0]

@@ -19,6 +19,5 @@ def unlimited_packs(script: Script) -> Script:
         for call in inside(script.tree, ast.Call)
         if last_name(call.func) in _OPTIONS and argument(call, _SIZE) is not None
     ]
-    if len(given) != 1:
-        raise script.refuse(f"there is no single call that sets `{_SIZE}`", None)
+    script.refuse_if(len(given) != 1, f"there is no single call that sets `{_SIZE}`", None)
     return keyword_removed(script, given[0], _SIZE)
