@@ -99,15 +99,30 @@ def test_a_loop_is_compiled_in_any_surroundings(surroundings: Surroundings) -> N
     assert compile_step(after, line + 4, line) == after
 
 
+MOVED_OUT = [
+    "print('loss', loss)",
+    "print(f'loss {loss:.3f}')",
+    "losses.append(loss.numpy())",
+    "total += float(loss)",
+    "seen += 1",
+    "self.count += 1",
+    "value = float(loss)",
+    "if n % 10 == 0: print(loss.numpy())",
+    "history['loss'] = loss",
+]
+
+
+@pytest.mark.parametrize("told", MOVED_OUT)
 @pytest.mark.parametrize("place", [2, 3])
-def test_what_stands_between_tape_and_update_is_named(place: int) -> None:
+def test_what_only_tells_about_the_step_is_moved_behind_it(told: str, place: int) -> None:
     rows = STEP.splitlines()
-    rows.insert(place, "    " * (place == 2) + "losses.append(loss.numpy())")
-    text = _inline("\n".join(rows) + "\n")
-    with pytest.raises(CannotEdit, match="changes `losses`") as refused:
-        _compiled(text)
-    row = text.splitlines()[(refused.value.line or 0) - 1]
-    assert row.strip() == "losses.append(loss.numpy())"
+    rows.insert(place, "    " * (place == 2) + told)
+    rows.append("use(value, total)")
+    text = _inline("\n".join(rows) + "\n", "total = 0.0\nseen = 0\nn = 7\nfor x, y in data:")
+    after = _compiled(text)
+    function, _, loop = after.partition("for x, y in data:")
+    assert "@tf.function" in function and told not in function
+    assert loop.index("train_step(x, y)") < loop.index(told) < loop.index("use(")
 
 
 def test_metrics_behind_the_step_are_compiled_with_it() -> None:

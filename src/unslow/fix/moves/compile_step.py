@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import replaced, with_import
 from unslow.fix.moves.captured_values import called_in_loop, captured, reset_objects
 from unslow.fix.moves.decorators import decorate, decorator
+from unslow.fix.moves.defer_statement import move_out
 from unslow.fix.moves.extract_function import NewFunction, lifted
-from unslow.fix.moves.graph_rules import Offence, offence, refuse_offence
+from unslow.fix.moves.graph_rules import Offence, offence
 from unslow.fix.moves.step_arguments import SeveralObjects, numbers_to_wrap, one_object_each
-from unslow.fix.moves.step_plan import Plan, extended, planned, training_loops
+from unslow.fix.moves.step_plan import Offends, Plan, extended, planned, training_loops
 from unslow.fix.moves.training_step import Step, find_step, spans
 from unslow.syntax.library import Kind
 from unslow.syntax.literals import Literal
@@ -45,19 +45,26 @@ def compile_step(
     in this script.
     """
     keywords = {"reduce_retracing": "True"} if varying_shapes or _varies(script) else {}
-    step = find_step(script, update_line, loop_line)
-    if _compiled(script, step):
-        return script
-    wrapping = _wrapping(script, step)
-    if wrapping is not None:
-        return _switched_on(script, step, wrapping)
-    compiled = _called_step if step.loop is None else _inline_step
-    with suppress(NotImported):
-        return compiled(script, step, keywords)
-    imported, _ = with_import(script, "tf")
-    reason = "TensorFlow is imported too late for a function before this step"
-    script.refuse_if(imported == script, reason, step.update)
-    return compile_step(imported, update_line, loop_line, varying_shapes)
+    for _ in range(20):  # each round moves one statement out of the step
+        step = find_step(script, update_line, loop_line)
+        if _compiled(script, step):
+            return script
+        wrapping = _wrapping(script, step)
+        if wrapping is not None:
+            return _switched_on(script, step, wrapping)
+        try:
+            if step.loop is None:
+                return _called_step(script, step, keywords)
+            return _inline_step(script, step, keywords)
+        except Offends as problem:
+            script = move_out(script, problem.offence, problem.statements)
+        except NotImported:
+            before, (script, _) = script, with_import(script, "tf")
+            if script == before:
+                raise script.refuse(
+                    "TensorFlow is imported too late for a function before this step", step.update
+                ) from None
+    raise CannotEdit("too much of the step is Python's", update_line)
 
 
 class NotImported(Exception):
@@ -93,7 +100,10 @@ def _switched_on(script: Script, step: Step, wrapping: ast.Call) -> Script:
     function = step.function
     assert function is not None
     test, wanted = _switch(script, function, wrapping)
-    wrapped = _whole_function(script, function)
+    try:
+        wrapped = _whole_function(script, function)
+    except Offends as problem:
+        raise script.refuse(problem.offence.reason, problem.offence.node) from problem
     if wrapped:
         reason = "a number changes from step to step: hand it over as a tensor first"
         raise script.refuse(reason, wrapped[0])
@@ -143,7 +153,7 @@ def _called_step(script: Script, step: Step, keywords: Mapping[str, str]) -> Scr
         wrapped = _whole_function(script, function)
     except SeveralObjects as problem:
         return _compiled_callers(script, function, keywords, problem)
-    except CannotEdit as problem:
+    except (CannotEdit, Offends) as problem:
         return _split(script, step, keywords, problem)
     return _decorated(script, function, wrapped, keywords)
 
@@ -176,7 +186,10 @@ def compile_function(
         found = script.function_at(line)
         assert found is not None
         function = found
-    wrapped = _whole_function(script, function)
+    try:
+        wrapped = _whole_function(script, function)
+    except Offends as problem:
+        raise script.refuse(problem.offence.reason, problem.offence.node) from problem
     try:
         return _decorated(script, function, wrapped, keywords)
     except NotImported:
@@ -224,11 +237,14 @@ def _require_compilable(script: Script, function: NamedFunction) -> None:
 def _whole_function(script: Script, function: NamedFunction) -> list[ast.expr]:
     """The arguments to wrap if the function is compiled as it stands; raises where it cannot be."""
     taken, body = values_taken(function), function.body
-    refuse_offence(script, offence(script, body, taken, function))
-    refuse_offence(script, captured(script, body, taken, function))
-    refuse_offence(script, _odd_result(script, function))
-    loops = training_loops(script, body, function)
-    refuse_offence(script, reset_objects(script, body, loops))
+    found = (
+        offence(script, body, taken, function)
+        or captured(script, body, taken, function)
+        or _odd_result(script, function)
+        or reset_objects(script, body, training_loops(script, body, function))
+    )
+    if found is not None:
+        raise Offends(found, body)
     one_object_each(script, function, called_objects(body)[0])
     wrapped = numbers_to_wrap(script, function, body)
     return [value for values in wrapped.values() for value in values]
@@ -255,12 +271,16 @@ def _returned(node: ast.expr | None) -> list[ast.expr]:
     return [] if node is None else [node]
 
 
-def _split(script: Script, step: Step, keywords: Mapping[str, str], problem: CannotEdit) -> Script:
+def _split(
+    script: Script, step: Step, keywords: Mapping[str, str], problem: CannotEdit | Offends
+) -> Script:
     """Compile tape and update beside the function, which keeps the Python parts."""
     function = step.function
     assert function is not None
     runs = list(spans(script, step))
     if not runs:
+        if isinstance(problem, Offends):
+            raise script.refuse(problem.offence.reason, problem.offence.node) from problem
         raise problem
     in_loop = bool(script.loops_around(runs[0][0]))
     name = "train_step" if in_loop else f"compiled_{function.name.lstrip('_')}"
@@ -283,11 +303,11 @@ def _first_that_works(
     name: str,
     keywords: Mapping[str, str],
 ) -> Script:
-    problem: CannotEdit | None = None
+    problem: CannotEdit | Offends | None = None
     for run in runs:
         try:
             plan = planned(script, extended(script, run, step), step)
-        except CannotEdit as found:
+        except (CannotEdit, Offends) as found:
             problem = found
             continue
         return _lift_out(script, plan, name, keywords)

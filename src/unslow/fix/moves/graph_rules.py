@@ -103,12 +103,6 @@ def offence(
     return next(_Judge(script, body, taken, calling).offences(), None)
 
 
-def refuse_offence(script: Script, found: Offence | None) -> None:
-    """Raises the refusal where something was found."""
-    if found is not None:
-        raise script.refuse(found.reason, found.node)
-
-
 @dataclass
 class _Judge:
     """Judges the code of one function or part; `taken` are the names it is given."""

@@ -10,7 +10,6 @@ from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import spelled
 from unslow.fix.moves.captured_values import captured, reset_objects
-from unslow.fix.moves.graph_rules import refuse_offence
 from unslow.fix.moves.shapes import (
     call_by,
     mentions,
@@ -144,8 +143,9 @@ def _require_movable(script: Script, closure: _Closure) -> None:
         loop for site in script.possible_calls(closure.around) for loop in script.loops_around(site)
     ]
     taken = parameter_names(code) | {*closure.captured, closure.holder or ""}
-    refuse_offence(script, captured(script, code.body, taken, code))
-    refuse_offence(script, reset_objects(script, code.body, loops))
+    changing = captured(script, code.body, taken, code) or reset_objects(script, code.body, loops)
+    if changing is not None:
+        raise script.refuse(changing.reason, changing.node)
     if closure.holder is not None:
         _require_plain_class(script, closure.around)
 

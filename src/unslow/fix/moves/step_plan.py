@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.moves.captured_values import called_in_loop, captured, reset_objects
+from unslow.fix.moves.defer_statement import updates_metric
 from unslow.fix.moves.extract_function import Part, in_order, part_of
-from unslow.fix.moves.graph_rules import offence, refuse_offence
+from unslow.fix.moves.graph_rules import Offence, offence
 from unslow.fix.moves.shapes import reads
 from unslow.fix.moves.step_arguments import as_tensor, numbers_to_wrap, one_object_each
 from unslow.fix.moves.training_step import Step
@@ -19,12 +19,21 @@ from unslow.syntax.nodes import (
     StatementLoop,
     has_decorator,
     inside,
-    method_of,
     parameter_names,
     positional_names,
 )
 from unslow.syntax.python_types import called_objects
 from unslow.syntax.uses import bound_in, uses
+
+
+class Offends(Exception):
+    """Something in a run of statements cannot be compiled; it may be possible to move it behind
+    them."""
+
+    def __init__(self, offence: Offence, statements: Sequence[ast.stmt]) -> None:
+        super().__init__(offence.reason)
+        self.offence = offence
+        self.statements = statements
 
 
 @dataclass(frozen=True)
@@ -42,15 +51,13 @@ def extended(script: Script, run: Sequence[ast.stmt], step: Step) -> Sequence[as
     """The run with the metric updates after it, which cost as much op by op."""
     block, start = script.block(run[0])
     end = start + len(run)
-    with suppress(CannotEdit):
-        while end < len(block) and _updates_metric(block[end]):
+    while end < len(block) and updates_metric(block[end]):
+        try:
             planned(script, block[start : end + 1], step)
-            end += 1
+        except (CannotEdit, Offends):
+            break
+        end += 1
     return block[start:end]
-
-
-def _updates_metric(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and method_of(node.value) == "update_state"
 
 
 def planned(script: Script, run: Sequence[ast.stmt], step: Step) -> Plan:
@@ -93,10 +100,13 @@ def _require_graph(
     loop: StatementLoop | None,
 ) -> None:
     """Raises where the run does something that a graph cannot keep."""
-    refuse_offence(script, offence(script, run, taken, None))
-    refuse_offence(script, captured(script, run, taken, None, loop))
-    loops = training_loops(script, run, step.function)
-    refuse_offence(script, reset_objects(script, run, loops))
+    found = (
+        offence(script, run, taken, None)
+        or captured(script, run, taken, None, loop)
+        or reset_objects(script, run, training_loops(script, run, step.function))
+    )
+    if found is not None:
+        raise Offends(found, run)
 
 
 def training_loops(
@@ -182,4 +192,4 @@ def _require_tensor_state(script: Script, name: str, part: Part) -> None:
     for item in script.bindings(name, binding):
         if isinstance(item.assigned, ast.Constant) and item.assigned.value is not None:
             reason = f"`{name}` is a Python number that one step hands to the next"
-            raise script.refuse(reason, binding)
+            raise Offends(Offence(reason, binding), part.statements)
