@@ -53,12 +53,30 @@ def test_a_dataset_that_another_file_sets_is_left_alone() -> None:
         once(_CLASS, 8, modules={"a.py": _CLASS, "b.py": "source.ds = source.ds.take(3)\n"})
 
 
+def test_a_function_takes_the_next_batch_of_a_dataset_of_the_module() -> None:
+    source = "ds = load()\nds = ds.batch(3)\ndef get():\n    return next(iter(ds))\n"
+    text = once(source, 4)
+    assert text.startswith("ds = load()\nds = ds.batch(3)\nbatches = iter(ds.repeat())\n")
+    assert "return next(batches)" in text
+
+
+def test_the_caller_hands_in_an_iterator() -> None:
+    source = (
+        "def get(data):\n    return next(iter(data))\n\nfor i in range(9):\n    train(get(ds))\n"
+    )
+    text = once(source, 2)
+    assert "    return next(data)\n" in text
+    assert "batches = iter(ds.repeat())\nfor i in range(9):\n    train(get(batches))\n" in text
+
+
 @pytest.mark.parametrize(
     ("source", "line", "reason"),
     [
-        ("def get(d):\n    return next(iter(d))\n", 2, "hand in an iterator"),
-        ("def get():\n    return next(iter(load()))\n", 2, "`get` makes it at each call"),
-        ("x = next(iter(d))\n", 1, "not in a loop"),
+        ("def get(d):\n    print(d)\n    return next(iter(d))\n", 3, "more than its iterator"),
+        ("def get(d):\n    return next(iter(d))\nx = get(ds)\n", 2, "one loop of this file"),
+        ("def get():\n    d = load()\n    return next(iter(d))\n", 3, "makes `d` at each call"),
+        ("def get():\n    return next(iter(load()))\n", 2, "makes the dataset at each call"),
+        ("for d in all:\n    def get():\n        return next(iter(d))\n", 3, "same at each call"),
     ],
 )
 def test_the_refusal_names_what_stands_in_the_way(source: str, line: int, reason: str) -> None:

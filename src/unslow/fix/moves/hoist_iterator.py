@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
 
 from unslow.fix.edit.blocks import at_end, extent, indent
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import replace_expression
 from unslow.fix.moves.hoist import hoist_expression
-from unslow.fix.moves.shapes import method_named
+from unslow.fix.moves.shapes import mentions, method_named
 from unslow.model import Fix, Safety
-from unslow.syntax.nodes import method_of
+from unslow.syntax.nodes import NamedFunction, method_of
+from unslow.syntax.scopes import Binding, How
 
 
 def iterator_once(script: Script, line: int, endless: bool, shuffled: bool) -> Fix:
     """`next(iter(data))` becomes `next(batches)`, with `batches` made before the loop.
 
-    In a method that the loop calls, it is made where `__init__` sets the dataset.
+    In a function or method that the loop calls, it is made where its dataset is.
     """
     node = script.call_at(line, "iter")
     if node is None or len(node.args) != 1 or script.name(node.func) != "iter":
@@ -28,7 +30,7 @@ def iterator_once(script: Script, line: int, endless: bool, shuffled: bool) -> F
     if script.loops_around(node):
         edited = _before_loop(script, line, node, endless)
     else:
-        edited = _with_its_dataset(script, node, endless)
+        edited = _with_its_dataset(script, line, node, endless)
     mixes = any(method_of(call) == "shuffle" for call in script.every(ast.Call))
     note = (
         "The steps go through all of the data in turn; before, each took a batch from the start of "
@@ -55,19 +57,48 @@ def _before_loop(script: Script, line: int, node: ast.Call, endless: bool) -> Sc
     return hoist_expression(script, line, new, "batches")
 
 
-def _with_its_dataset(script: Script, node: ast.Call, endless: bool) -> Script:
-    """For an iterator that a method makes of its object's dataset at each of its calls."""
-    function = script.function_of(node)
+def _with_its_dataset(script: Script, line: int, node: ast.Call, endless: bool) -> Script:
+    """For an iterator that a function makes at each of its calls."""
+    data, function = node.args[0], script.function_of(node)
     if function is None:
         raise script.refuse("the expression is not in a loop", node)
-    match node.args[0]:
-        case ast.Attribute() as data:
-            return _in_init(script, node, data, endless)
-    reason = f"`{function.name}` makes it at each call: hand in an iterator made before the loop"
-    raise script.refuse(reason, node)
+    if isinstance(data, ast.Attribute):
+        return _in_init(script, node, data, endless)
+    if not isinstance(data, ast.Name):
+        raise script.refuse(f"`{function.name}` makes the dataset at each call", data)
+    bindings = script.reaching(data)
+    if len(bindings) == 1 and bindings[0].how is How.PARAMETER:
+        return _given_by_caller(script, line, node, function, endless)
+    own = [item for item in bindings if script.function_of(item.node) is function]
+    if own:
+        raise script.refuse(f"`{function.name}` makes `{data.id}` at each call", own[0].node)
+    last = _last_binding(script, data, bindings)
+    return _kept(script, node, last, script.fresh("batches"), endless)
 
 
-# A dataset that an object keeps
+def _kept(script: Script, node: ast.Call, after: ast.stmt, name: str, endless: bool) -> Script:
+    """The iterator under a name, made right behind the statement that completes its dataset."""
+    row = f"{indent(script, after)}{name} = {_made(script, node.args[0], endless)}"
+    place = extent(script, [after])[1]
+    insertion = at_end(script, place, f"{row}{script.lines.newline}")
+    return script.edit([insertion, Splice(*script.span(node), name)])
+
+
+def _last_binding(script: Script, data: ast.Name, bindings: Sequence[Binding]) -> ast.stmt:
+    """The last of the plain assignments that give a name of an outer scope its dataset."""
+    every = script.bindings(data.id, bindings[0].node) if bindings else []
+    for item in every:
+        if item.assigned is None or item.remote or script.loops_around(item.node):
+            raise script.refuse(f"`{data.id}` is not surely the same at each call", item.node)
+    script.refuse_if(not every, f"nothing in this file gives `{data.id}` a value", data)
+    statements = [script.statement_of(item.node) for item in every]
+    block, _ = script.block(statements[0])
+    if any(statement not in block for statement in statements):
+        raise script.refuse(f"`{data.id}` gets its value in more than one place", statements[-1])
+    return max(statements, key=block.index)
+
+
+# Attributes
 
 
 def _in_init(script: Script, node: ast.Call, data: ast.Attribute, endless: bool) -> Script:
@@ -88,9 +119,7 @@ def _in_init(script: Script, node: ast.Call, data: ast.Attribute, endless: bool)
         raise script.refuse(f"`{what}` may be set by another file", stores[-1])
     last = max((script.statement_of(store) for store in stores), key=init.body.index)
     name = f"{holder}.{_fresh_attribute(script, 'batches')}"
-    row = f"{indent(script, last)}{name} = {_made(script, data, endless)}"
-    insertion = at_end(script, extent(script, [last])[1], f"{row}{script.lines.newline}")
-    return script.edit([insertion, Splice(*script.span(node), name)])
+    return _kept(script, node, last, name, endless)
 
 
 def _sets_elsewhere(script: Script, path: str, attribute: str) -> bool:
@@ -107,3 +136,28 @@ def _fresh_attribute(script: Script, wanted: str) -> str:
     taken |= {each.name for each in script.functions}
     numbered = (f"{wanted}_{number}" for number in range(2, len(taken) + 3))
     return next(name for name in (wanted, *numbered) if name not in taken)
+
+
+# Parameters
+
+
+def _given_by_caller(
+    script: Script, line: int, node: ast.Call, function: NamedFunction, endless: bool
+) -> Script:
+    """The caller makes the iterator in front of its loop, and hands it in for the dataset."""
+    data = node.args[0]
+    assert isinstance(data, ast.Name)
+    if len(mentions(function.body, data.id)) != 1:
+        raise script.refuse(f"`{function.name}` uses `{data.id}` for more than its iterator", node)
+    calls = script.possible_calls(function)
+    if len(calls) != 1 or not script.loops_around(calls[0]):
+        reason = f"`{function.name}` is not called from one loop of this file"
+        raise script.refuse(reason, calls[-1] if calls else function)
+    given = dict(script.arguments_of(function, calls[0])).get(data.id)
+    if given is None:
+        raise script.refuse(f"the call does not spell out `{data.id}`", calls[0])
+    made, old = _made(script, given, endless), script.source(given)
+    site = script.recorded(given)
+    edited = script.edit([Splice(*script.span(node), data.id)])
+    edited = replace_expression(edited, site, old, made)
+    return hoist_expression(edited, site, made, "batches")
