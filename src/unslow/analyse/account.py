@@ -177,8 +177,10 @@ def _steps(
     waited = sum(hidden.get(loop, 0.0) for loop in loops)
     phases[Phase.RUN] -= waited
     phases[Phase.INPUT] += waited
+    # Where nothing trains, the pipeline is what the program computes.
+    kinds = _KINDS if any(loop.trains for loop in loops) else _KINDS | {Phase.INPUT: Kind.KNOWN}
     parts = [
-        Part(name, phases[phase], _KINDS.get(phase, Kind.WASTE))
+        Part(name, phases[phase], kinds.get(phase, Kind.WASTE))
         for phase, name in PHASE_NAMES.items()
         if phases[phase]
     ]

@@ -119,6 +119,8 @@ class InputBound(Cause):
         best = best_remedy(run, wait)
         if best is None or (best.stage is None and not _is_habit(run, wait)):
             return
+        if best.kind == "none" and not wait.loop.trains:
+            return  # the pipeline is what the program computes
         if best.kind == "cache" and best.cache is not None and not best.cache.files:
             yield cache_finding(self.id, run, wait, best)
         elif best.kind in _OWN_KINDS:
@@ -227,6 +229,17 @@ class InputBound(Cause):
         ),
     )
     QUIET = (
+        Sketch(
+            "nothing trains: the pipeline, on all cores, is what the program computes",
+            phases={Phase.INPUT: 0.85},
+            style="data",
+            trains=False,
+            facts=pipeline_facts(
+                _SOURCE,
+                Made("ParallelMap", 0.017, parallelism=2, tuned=True, asynchronous=True, line=5),
+                wait=0.0085,
+            ),
+        ),
         Sketch(
             "no stage explains the wait, and others use the processors",
             phases={Phase.INPUT: 0.2, Phase.RUN: 0.75},
