@@ -31,6 +31,7 @@ class ShuffleBuffer:
     filling: float  # seconds of the loop
     memory: float  # bytes of the machine; 0 if unknown
     inflated: InflatedBuffer | None
+    cached: bool  # filling it fills a cache in front of it, once
 
     @property
     def bytes(self) -> float:
@@ -101,6 +102,7 @@ def _buffer(
         filling=_filling(loop, pipeline),
         memory=limit(run.processes[pipeline.process]),
         inflated=_inflated(run, stage, _before_maps(upstream)),
+        cached=any(other.asked.kind == "Cache" for other in upstream),
     )
 
 
