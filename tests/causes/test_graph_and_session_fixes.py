@@ -310,3 +310,28 @@ def test_data_that_does_not_lie_in_order_is_put_in_order_once() -> None:
 def test_a_feed_that_is_new_in_every_step_is_refused(text: str, line: int, reason: str) -> None:
     with pytest.raises(CannotEdit, match=reason):
         converted_once(script(text), line, 0, "float32", False)
+
+
+_COUNTED_DOWN = """\
+import tensorflow as tf
+rates = tf.constant([0.1, 0.2, 0.3])
+rest = 1.0 - rates
+
+
+@tf.function
+def sample(x):
+    for i in range(3):
+        t = 2 - i
+        x = rates[t] * x + (rest[t] if t > 0 else tf.zeros(()))
+    return x
+"""
+
+
+def test_what_is_computed_from_the_counter_alone_may_index_tensors() -> None:
+    assert "for i in tf.range(3):" in range_to_graph(script(_COUNTED_DOWN), 8).text
+
+
+def test_a_list_is_not_indexed_by_what_is_computed_from_the_counter() -> None:
+    text = _COUNTED_DOWN.replace("tf.constant([0.1, 0.2, 0.3])", "[0.1, 0.2, 0.3]")
+    with pytest.raises(CannotEdit, match="needed as a Python number"):
+        range_to_graph(script(text.replace("1.0 - rates", "tf.ones(3)")), 8)
