@@ -85,10 +85,12 @@ _RUNNING = (
     "unslow whatif --only xla --steps 10 --trials 2 train.py",
     "unslow why",
 )
+# On a busy machine TensorFlow's import takes longer than `attach` waits for an answer.
+_TRAINS = "until grep -q training said; do sleep 0.1; done;"
 # Trainings that run already, and one that an agent asks for.
 _BESIDE = (
-    "python long.py 100000 & unslow attach $! --steps 50 || exit 3; kill $!",
-    "python long.py 1500 & unslow watch $! || exit 3; wait",
+    f"python long.py 100000 > said & {_TRAINS} unslow attach $! --steps 50 || exit 3; kill $!",
+    f"python long.py 3000 > said & {_TRAINS} unslow watch $! || exit 3; wait",
     "unslow run -q --out .unslow/two long.py 1500 & "
     "until test -e .unslow/two/run.json; do sleep 0.1; done; unslow watch .unslow/two || exit 3",
     "touch answers; { cat asked; until test $(grep -c '\"id\"' answers) = 4; do sleep 0.2; done; } "
