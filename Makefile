@@ -112,7 +112,7 @@ gains: $(READY) ## Measure what each automatic fix gives back, against what was 
 claims: $(READY) ## Put the claims of advice found on the web to the test (a quarter of an hour)
 	@$(BIN)/python -m bench.claims
 
-chaos: $(READY) ## Attack unslow in every way we know; writes docs/reliability.md (40 minutes; what held is kept)
+chaos: $(READY) ## Attack unslow in every way we know, best as root with bindfs and btrfs-progs; writes docs/reliability.md (40 minutes; what held is kept)
 	@$(BIN)/python -m bench.chaos
 
 matrix: $(READY) ## Record on every supported TensorFlow and Python; writes docs/support.md (hours; what is there is kept)

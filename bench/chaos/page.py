@@ -41,6 +41,14 @@ PARTS = {
         "What is installed, what it talks to, and under which licences.",
     ),
 }
+# What is there is used; an attack without what it needs is listed as not tried.
+_NEEDS = (
+    "Some faults need Linux, root and a tool: `mkfs.ext4` (a disk that becomes read-only), `bindfs` "
+    "(one that vanishes, or hangs; without it `fsfreeze` makes one hang), `mkfs.btrfs` and `btrfs` "
+    "(a quota), a memory cgroup of version 1, `cc` (a clock that steps) and `unshare` (no network). "
+    "On Debian and Ubuntu: `apt-get install bindfs btrfs-progs`. Without its tool an attack is "
+    "listed as not tried."
+)
 _OPEN = (
     "- The environment of a recorded process has `UNSLOW_RUN` and a longer `PYTHONPATH`: its "
     "children must be recorded too.",
@@ -53,6 +61,9 @@ _OPEN = (
     "annotations, tracebacks and the lines of warnings are the original's.",
     "- `python -X importtime` and `-v` list our modules too.",
     "- `faulthandler` lists every thread of a process, our watcher among them.",
+    "- While TensorFlow's profiler is opened or closed, which takes milliseconds a few times in a "
+    "run, stderr goes through a buffer. What a child process writes that another thread starts at "
+    "this moment, to a stderr that it inherits, is lost.",
     "- `unslow prove`, `whatif` and `compare --repeat` run the recorded command again: give them "
     "only recordings that you trust as you would trust the script. Everything else only reads.",
     "- A recording holds copies of the source files that ran, their paths, the command line and "
@@ -80,6 +91,8 @@ def page(results: Mapping[str, Results]) -> str:
     lines += [
         "",
         f"{_how_long()}What held is kept: a second `make chaos` tries what broke or is new.",
+        "",
+        _NEEDS,
     ]
     for part, each in results.items():
         lines += ["", *_part(part, each)]

@@ -74,6 +74,17 @@ def test_a_fork_of_a_muted_process_has_the_real_stderr_and_can_be_muted() -> Non
         assert os.read(reader, 10_000) == b"child\nmuted child\nparent\n"
 
 
+def test_a_program_that_redirects_stderr_meanwhile_keeps_it_so() -> None:
+    with stderr_in_a_pipe(), stderr_in_a_pipe() as reader:
+        other = os.dup(2)
+        with stderr_in_a_pipe():
+            with muted():
+                os.dup2(other, 2)
+            os.write(2, b"redirected\n")
+            assert os.read(reader, 10_000) == b"redirected\n"
+        os.close(other)
+
+
 def test_a_program_that_closes_our_descriptors_sees_no_error() -> None:
     with stderr_in_a_pipe(), muted():
         held = muted_stderr._redirection
@@ -84,6 +95,7 @@ def test_a_program_that_closes_our_descriptors_sees_no_error() -> None:
 @contextmanager
 def stderr_in_a_pipe() -> Iterator[int]:
     saved, (reader, writer) = os.dup(2), os.pipe()
+    os.set_blocking(reader, False)  # nothing to read is a failure, not a wait
     os.dup2(writer, 2)
     try:
         yield reader

@@ -61,7 +61,7 @@ class _Redirection:
             self._holder, self._real, self._threads = -1, -1, 0
             if real < 0:  # in a child that was forked meanwhile
                 return
-            _restore(real)
+            _restore(real, holder)
         text = _text_of(holder)
         _close(holder)
         if text:
@@ -73,13 +73,15 @@ class _Redirection:
         real, holder = self._real, self._holder
         self.__init__()  # type: ignore[misc]
         if real >= 0:
-            _restore(real)
+            _restore(real, holder)
             _close(holder)
 
 
-def _restore(real: int) -> None:
+def _restore(real: int, holder: int) -> None:
+    """Unless the program has redirected stderr meanwhile: then it stays as it is."""
     with suppress(OSError):  # the program closed descriptors that it does not know
-        os.dup2(real, _STDERR)
+        if os.path.sameopenfile(holder, _STDERR):
+            os.dup2(real, _STDERR)
     _close(real)
 
 
