@@ -88,6 +88,8 @@ def made_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     (folder / "stat").write_text("7 (python) S 1")
     (folder / "environ").write_bytes(b"")
+    (folder / "cmdline").write_bytes(b"python\0train.py\0")
+    (folder / "cwd").symlink_to(tmp_path)
     (folder / "exe").write_bytes(b"\x7fELF\x02")
     rows = ("/usr/bin/python3.11", "/usr/lib/libc.so.6", "/lib/tensorflow/libtensorflow_cc.so.2")
     (folder / "maps").write_text("".join(f"0-1 r-xp 0 0:0 1 {row}\n" for row in rows))
@@ -103,6 +105,12 @@ def test_a_32_bit_python_is_refused(made_up: Path) -> None:
 def test_a_python_that_cannot_load_code_is_refused(made_up: Path) -> None:
     (made_up / "maps").write_text("0-1 r-xp 0 0:0 1 /opt/python3.11\n")
     with pytest.raises(UnslowError, match="linked statically"):
+        target_of(7)
+
+
+def test_a_process_that_ends_while_it_is_read_is_refused(made_up: Path) -> None:
+    (made_up / "cwd").unlink()
+    with pytest.raises(UnslowError, match="it ended just now"):
         target_of(7)
 
 

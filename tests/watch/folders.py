@@ -19,7 +19,12 @@ class Growing:
     """A run of one process on another machine; `steps` and `idle` let time pass."""
 
     def __init__(
-        self, folder: Path, host: str = "elsewhere", pid: int = 4711, merges: bool = False
+        self,
+        folder: Path,
+        host: str = "elsewhere",
+        pid: int = 4711,
+        merges: bool = False,
+        launcher: int | None = None,
     ) -> None:
         folder.mkdir(parents=True)
         self.folder = folder
@@ -27,7 +32,7 @@ class Growing:
         self.rss = 1 * GB
         self.available = 10 * GB
         self._header: dict[str, Any] = {"command": ["python", "train.py"], "cwd": str(folder)}
-        self._header |= {"host": host, "launcher": pid}
+        self._header |= {"host": host, "launcher": launcher or pid}
         layout.write_header(str(folder), self._header)
         self._writer = layout.Writer(str(folder), f"{host}-{pid}")
         self._line("process", pid=pid, host=host, wall_at=int(1e12), clock_at=int(1e12))

@@ -13,7 +13,8 @@ from unslow.errors import UnslowError
 _PROC = Path("/proc")
 _RECORD = "Record it from the start: unslow run train.py"
 _ELF_64_BIT = 2  # the fifth byte of an executable; see elf(5)
-_PYTHON = re.compile(r"python(?P<version>3\.\d+)?$|libpython(?P<library>3\.\d+)")
+_PYTHON = re.compile(r"python(3\.\d+)?$|libpython3\.\d+")
+_ENDED, _STOPPED = "ZX", "Tt"  # states of a process; see proc(5)
 
 
 @dataclass(frozen=True)
@@ -26,50 +27,80 @@ class Target:
     python: tuple[int, int] | None  # its version, where the loaded files tell
 
 
+@dataclass(frozen=True)
+class _Seen:
+    """What the system says about a process."""
+
+    state: str  # a letter; see proc(5)
+    files: frozenset[str]  # that are mapped into its memory
+    is_64_bit: bool
+    recorded_into: str  # the run folder of `unslow run`; nothing where it is not recorded
+    command: tuple[str, ...]
+    cwd: str
+
+
 def target_of(pid: int) -> Target:
     """The process with this number, or an error that says why it cannot be recorded."""
     folder = _PROC / str(pid)
     if not folder.is_dir():
         raise _refused(pid, "there is no such process", "Type `ps` to see the processes there are.")
     try:
-        maps = (folder / "maps").read_text(errors="replace")
-        state = _state(folder)
-        recorded = _recorded_into(folder)
-        is_64_bit = _is_64_bit(folder)
+        seen = _seen(folder)
     except PermissionError:
         raise _unreadable(pid, folder) from None
     except OSError:
         raise _refused(pid, "it ended just now", "Attach to a process that runs.") from None
-    if state in "ZX":
-        raise _refused(pid, "it has ended", "Attach to a process that runs.")
-    files = {row.split(maxsplit=5)[5] for row in maps.splitlines() if row.count("/")}
-    if not any(_is_python(file) for file in files):
-        raise _refused(pid, "it is not a Python process", "Give the process that runs Python.")
-    if not is_64_bit:
-        raise _refused(pid, "it is a 32-bit Python", "There is no TensorFlow for it to run.")
-    if not any("/ld-" in file or "/libc" in file for file in files):
-        raise _refused(pid, "its Python is linked statically, and cannot load any code", _RECORD)
-    if recorded:
-        raise _refused(
-            pid,
-            f"it is being recorded by `unslow run` into {recorded}",
-            f"Follow that recording: unslow live {recorded}",
-        )
-    if not _uses_tensorflow(files):
-        raise _refused(
-            pid,
-            "it has not loaded TensorFlow",
-            f"Attach once it trains. {_RECORD}",
-        )
-    if state in "Tt":
-        raise _refused(pid, "it is stopped", f"Let it go on first: kill -CONT {pid}")
-    return Target(pid, _command(folder), str((folder / "cwd").readlink()), _version(files))
+    refusal = _no_python(seen) or _no_training(pid, seen)
+    if refusal is not None:
+        raise _refused(pid, *refusal)
+    return Target(pid, seen.command, seen.cwd, _version(seen.files))
+
+
+def _seen(folder: Path) -> _Seen:
+    maps = (folder / "maps").read_text(errors="replace")
+    state = _state(folder)
+    if state in _ENDED:  # such a process has no working directory
+        return _Seen(state, frozenset(), True, "", (), "")
+    return _Seen(
+        state=state,
+        files=frozenset(row.split(maxsplit=5)[5] for row in maps.splitlines() if "/" in row),
+        is_64_bit=_is_64_bit(folder),
+        recorded_into=_recorded_into(folder),
+        command=_command(folder),
+        cwd=str((folder / "cwd").readlink()),
+    )
+
+
+def _no_python(seen: _Seen) -> tuple[str, str] | None:
+    """Why no code can be run in it, and what to do instead."""
+    if seen.state in _ENDED:
+        return "it has ended", "Attach to a process that runs."
+    if not any(_is_python(file) for file in seen.files):
+        return "it is not a Python process", "Give the process that runs Python."
+    if not seen.is_64_bit:
+        return "it is a 32-bit Python", "There is no TensorFlow for it to run."
+    if not any("/ld-" in file or "/libc" in file for file in seen.files):
+        return "its Python is linked statically, and cannot load any code", _RECORD
+    return None
+
+
+def _no_training(pid: int, seen: _Seen) -> tuple[str, str] | None:
+    """Why there is nothing to record in a Python process, and what to do instead."""
+    into = seen.recorded_into
+    if into:
+        why = f"it is being recorded by `unslow run` into {into}"
+        return why, f"Follow that recording: unslow live {into}"
+    if not _uses_tensorflow(seen.files):
+        return "it has not loaded TensorFlow", f"Attach once it trains. {_RECORD}"
+    if seen.state in _STOPPED:
+        return "it is stopped", f"Let it go on first: kill -CONT {pid}"
+    return None
 
 
 def has_ended(pid: int) -> bool:
     """Whether a process has ended; a zombie has, though its number is still taken."""
     try:
-        return _state(_PROC / str(pid)) in "ZX"
+        return _state(_PROC / str(pid)) in _ENDED
     except OSError:
         return True
 
@@ -150,11 +181,11 @@ def _is_python(file: str) -> bool:
     return bool(_PYTHON.search(Path(file).name.partition(".so")[0]))
 
 
-def _uses_tensorflow(files: set[str]) -> bool:
+def _uses_tensorflow(files: frozenset[str]) -> bool:
     return any("tensorflow" in file for file in files)
 
 
-def _version(files: set[str]) -> tuple[int, int] | None:
+def _version(files: frozenset[str]) -> tuple[int, int] | None:
     for file in files:
         found = re.search(r"python(\d)\.(\d+)", file)
         if found:

@@ -34,7 +34,7 @@ def is_run(folder: Path) -> bool:
 
 
 def run_of_process(pid: int, runs: Path) -> Path | None:
-    """The run folder that a process of this machine writes to, or None."""
+    """The run folder that a process of this machine writes to, or launched; None without one."""
     if not (_PROC / str(pid)).is_dir():
         raise UnslowError(
             f"cannot watch process {pid}",
@@ -43,14 +43,22 @@ def run_of_process(pid: int, runs: Path) -> Path | None:
             "watch",
         )
     inherited = _inherited(pid)
-    candidates = [inherited] if inherited else []
-    candidates += sorted(runs.glob(f"*/{layout.HEADER}"), reverse=True) if runs.is_dir() else []
-    log = f"{socket.gethostname()}-{pid}.events"
-    for candidate in candidates:
-        folder = candidate.parent if candidate.name == layout.HEADER else candidate
-        if (folder / log).is_file() and not layout.read_header(str(folder)).get("ended"):
-            return folder
-    return None
+    recorded = [inherited] if inherited else []
+    headers = runs.glob(f"*/{layout.HEADER}") if runs.is_dir() else ()
+    recorded += [header.parent for header in sorted(headers, reverse=True)]
+    return next((folder for folder in recorded if _is_of(pid, folder)), None)
+
+
+def _is_of(pid: int, folder: Path) -> bool:
+    """Whether a run goes on in which this process records, or which it launched."""
+    try:
+        header = layout.read_header(str(folder))
+    except layout.Unreadable:
+        return False
+    here = socket.gethostname()
+    records = (folder / f"{here}-{pid}.events").is_file()
+    launched = header.get("launcher") == pid and header.get("host", here) == here
+    return not header.get("ended") and (records or launched)
 
 
 def _inherited(pid: int) -> Path | None:
