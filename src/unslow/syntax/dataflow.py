@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from unslow.syntax.nodes import COMPREHENSIONS, DEFINITIONS, STATEMENT_LOOPS
+from unslow.syntax.nodes import DEFINITIONS, STATEMENT_LOOPS, Comprehension
 from unslow.syntax.uses import uses
 
 
@@ -55,25 +55,38 @@ class _Walker:
 
     def _expression(self, node: ast.AST, bound: set[str]) -> None:
         """Reads in the order of evaluation; what is surely bound on the way is added to `bound`."""
-        if isinstance(node, ast.Name):
-            if isinstance(node.ctx, ast.Load) and node.id not in bound:
-                self.exposed.add(node.id)
-        elif isinstance(node, (ast.Lambda, *COMPREHENSIONS)):
-            self.exposed |= uses([node]).reads - bound
-        elif isinstance(node, ast.NamedExpr):
-            self._expression(node.value, bound)
-            bound.add(node.target.id)
-        elif isinstance(node, ast.BoolOp):
-            self._expression(node.values[0], bound)
-            for value in node.values[1:]:
-                self._expression(value, set(bound))
-        elif isinstance(node, ast.IfExp):
-            self._expression(node.test, bound)
-            self._expression(node.body, set(bound))
-            self._expression(node.orelse, set(bound))
-        else:
-            for child in ast.iter_child_nodes(node):
-                self._expression(child, bound)
+        read = getattr(self, f"_read_{type(node).__name__.lower()}", self._read_parts)
+        read(node, bound)
+
+    def _read_parts(self, node: ast.AST, bound: set[str]) -> None:
+        for child in ast.iter_child_nodes(node):
+            self._expression(child, bound)
+
+    def _read_name(self, node: ast.Name, bound: set[str]) -> None:
+        self.exposed |= {node.id} - bound if isinstance(node.ctx, ast.Load) else set()
+
+    def _read_closure(self, node: ast.Lambda | Comprehension, bound: set[str]) -> None:
+        self.exposed |= uses([node]).reads - bound
+
+    _read_lambda = _read_closure
+    _read_listcomp = _read_closure
+    _read_setcomp = _read_closure
+    _read_dictcomp = _read_closure
+    _read_generatorexp = _read_closure
+
+    def _read_namedexpr(self, node: ast.NamedExpr, bound: set[str]) -> None:
+        self._expression(node.value, bound)
+        bound.add(node.target.id)
+
+    def _read_boolop(self, node: ast.BoolOp, bound: set[str]) -> None:
+        self._expression(node.values[0], bound)
+        for value in node.values[1:]:
+            self._expression(value, set(bound))
+
+    def _read_ifexp(self, node: ast.IfExp, bound: set[str]) -> None:
+        self._expression(node.test, bound)
+        self._expression(node.body, set(bound))
+        self._expression(node.orelse, set(bound))
 
     def _bind(self, target: ast.AST, bound: set[str]) -> None:
         self._expression(target, bound)

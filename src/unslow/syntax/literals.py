@@ -16,6 +16,7 @@ from unslow.syntax.nodes import (
     is_stored,
     last_name,
     method_of,
+    of_type,
     positional_names,
     receiver_of,
 )
@@ -165,7 +166,7 @@ def _calls_of(source: Model, function: NamedFunction) -> Iterator[Literal[Model]
 
 
 def _is_in_subclass(source: Source, call: ast.Call, owner: ast.ClassDef) -> bool:
-    classes = [node for node in source.ancestors(call) if isinstance(node, ast.ClassDef)]
+    classes = of_type(source.ancestors(call), ast.ClassDef)
     return bool(classes) and owner.name in map(last_name, classes[0].bases)
 
 
@@ -277,7 +278,7 @@ def _field(
 ) -> Literal[Model]:
     """A field of a dataclass: as the call that makes the object gives it, or its default."""
     assert isinstance(made.node, ast.Call)
-    fields = [node for node in owner.body if isinstance(node, ast.AnnAssign)]
+    fields = of_type(owner.body, ast.AnnAssign)
     names = [last_name(node.target) for node in fields]
     position = names.index(name) if name in names else None
     given = argument(made.node, name, position)
@@ -304,5 +305,5 @@ def _argparse_default(source: Source, call: ast.Call, name: str) -> ast.expr:
 
 def _option_names(option: ast.Call) -> list[str]:
     given = [*option.args, argument(option, "dest")]
-    texts = [part.value for part in given if isinstance(part, ast.Constant)]
+    texts = [part.value for part in of_type(given, ast.Constant)]
     return [str(text).lstrip("-").replace("-", "_") for text in texts]

@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, TypeVar
 
 from unslow.syntax.modules import module_path, opened
-from unslow.syntax.nodes import NAMED_FUNCTIONS
+from unslow.syntax.nodes import NAMED_FUNCTIONS, of_type
 from unslow.syntax.reaching import Reached
 from unslow.syntax.scopes import Binding, How, Scope
 
@@ -176,7 +176,7 @@ class Named(Reached):
             yield current
             for base in current.bases:
                 nodes = (item.node for item in self.seen_bindings(base))
-                waiting += [node for node in nodes if isinstance(node, ast.ClassDef)]
+                waiting += of_type(nodes, ast.ClassDef)
 
     # The user's other files
 

@@ -56,7 +56,7 @@ def inside(nodes: ast.AST | Iterable[ast.AST], kind: type[Node]) -> Iterator[Nod
                 yield node
 
 
-def of_type(nodes: Iterable[ast.AST], kind: type[Node]) -> list[Node]:
+def of_type(nodes: Iterable[ast.AST | None], kind: type[Node]) -> list[Node]:
     """Those of some nodes that are of one type."""
     return [node for node in nodes if isinstance(node, kind)]
 
@@ -164,7 +164,7 @@ def method_of(node: ast.AST) -> str:
     return ""
 
 
-def receiver_of(node: ast.AST) -> ast.expr | None:
+def receiver_of(node: ast.AST | None) -> ast.expr | None:
     """The object that a call calls a method of; None for other nodes."""
     match node:
         case ast.Call(func=ast.Attribute(value=receiver)):

@@ -187,7 +187,7 @@ def _of_name(source: Source, node: ast.Name, seen: Seen) -> PythonType | None:
     bindings = source.bindings(node.id, node)
     found, inner = _of_bindings(source, bindings, seen), seen.union(bindings)
     holds = found in (PythonType.LIST, PythonType.PLAIN)
-    if holds and not all(is_plain(source, part, inner) for part in _put_into(source, node.id)):
+    if holds and not all(is_plain(source, part, inner) for part in put_into(source, node.id)):
         return PythonType.SEQUENCE
     return found
 
@@ -229,13 +229,13 @@ def _counts(source: Source, binding: Binding) -> bool:
     return counted in (("range", ()), ("enumerate", (0,)))
 
 
-def _put_into(source: Source, name: str) -> Iterator[ast.expr | None]:
-    """What is put into a container of this name; None for what is not known."""
+def put_into(source: Source, path: str | None) -> Iterator[ast.expr | None]:
+    """What is put into a container of this name or path; None for what is not known."""
     for call in source.every(ast.Call):
-        if method_of(call) in _FILLS and dotted(receiver_of(call)) == name:
+        if method_of(call) in _FILLS and dotted(receiver_of(call)) == path:
             yield from call.args
     for item in source.every(ast.Subscript):
-        if is_stored(item) and dotted(item.value) == name:
+        if is_stored(item) and dotted(item.value) == path:
             yield getattr(source.parents[item], "value", None)
 
 

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import ast
+from contextlib import suppress
 
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import insert_after, replaced, spelled
 from unslow.fix.moves.call_arguments import keyword_set
-from unslow.fix.moves.shapes import is_call, receiver
+from unslow.fix.moves.shapes import is_call
 from unslow.syntax.literals import Obstacle, find_literal
-from unslow.syntax.nodes import dotted, inside, is_constant, is_stored, last_name, words
+from unslow.syntax.nodes import (
+    dotted,
+    inside,
+    is_constant,
+    is_stored,
+    last_name,
+    receiver_of,
+    words,
+)
 
 _DEQUE = "collections.deque"
 _LATEST = 100  # entries: enough for a moving average; a judgement
@@ -48,21 +57,29 @@ def keep_tail(script: Script, line: int, path: str) -> tuple[Script, int] | None
     A list is cut behind its append, a deque is made with its length.
     """
     call = _append(script, line, path)
-    if _held(path) is not None:
+    longest = _longest_tail(script, path)
+    if not longest:
         return None
-    reads = [use for use in _uses(script, path) if not is_stored(use) and not _fills(script, use)]
-    elsewhere = any(_uses(other, path) for other in script.other_files(last_name(_parsed(path))))
-    lengths = [_tail_length(script, use) for use in reads]
-    known = [length for length in lengths if length is not None]
-    if not known or len(known) < len(reads) or elsewhere:
+    match _beginning(script, line, path):
+        case ast.Call(args=[]) as made if is_call(script, made, _DEQUE):
+            return keyword_set(script, made, "maxlen", str(longest)), longest
+        case made if not _is_empty_list(script, made):
+            return None
+    if not isinstance(script.parents[call], ast.Expr):
         return None
-    made, longest = _beginning(script, line, path), max(known)
-    if is_call(script, made, _DEQUE) and isinstance(made, ast.Call) and not made.args:
-        return keyword_set(script, made, "maxlen", str(longest)), longest
-    if not _is_empty_list(script, made) or not isinstance(script.parents[call], ast.Expr):
-        return None
-    grown = script.source(receiver(call) or call)
+    grown = script.source(receiver_of(call) or call)
     return insert_after(script, line, f"del {grown}[:-{longest}]\n"), longest
+
+
+def _longest_tail(script: Script, path: str) -> int:
+    """How many of the latest items are read at most; 0 where others may be read as well."""
+    if _held(path) is not None:
+        return 0
+    if any(_uses(other, path) for other in script.other_files(last_name(_parsed(path)))):
+        return 0
+    reads = [use for use in _uses(script, path) if not is_stored(use) and not _fills(script, use)]
+    lengths = [_tail_length(script, use) for use in reads]
+    return max(lengths, default=0) if all(lengths) else 0
 
 
 def _fills(script: Script, use: ast.expr) -> bool:
@@ -70,26 +87,21 @@ def _fills(script: Script, use: ast.expr) -> bool:
     return isinstance(parent, ast.Attribute) and parent.attr in ("append", "clear")
 
 
-def _tail_length(script: Script, use: ast.expr) -> int | None:
-    """The 9 of `history[-9:]` or `list(history)[-9:]`; 1 of `history[-1]`."""
-    whole: ast.AST = script.parents[use]
+def _tail_length(script: Script, use: ast.expr) -> int:
+    """The 9 of `history[-9:]` or `list(history)[-9:]`; 1 of `history[-1]`; 0 of anything else."""
     inner: ast.AST = use
-    if is_call(script, whole, "list"):
-        whole, inner = script.parents[whole], whole
-    match whole:
-        case ast.Subscript(value=value, slice=ast.Slice(ast.UnaryOp(ast.USub(), number), None)):
-            length = number
-        case ast.Subscript(value=value, slice=ast.UnaryOp(ast.USub(), number)):
-            length = number
-        case _:
-            return None
-    try:
-        found = find_literal(script, length).value
-    except Obstacle:
-        return None
-    if not isinstance(found, int) or found < 1 or value is not inner:
-        return None
-    return found
+    if is_call(script, script.parents[inner], "list"):
+        inner = script.parents[inner]
+    match script.parents[inner]:
+        case ast.Subscript(
+            value=value,
+            slice=ast.Slice(ast.UnaryOp(ast.USub(), number), None)
+            | ast.UnaryOp(ast.USub(), number),
+        ) if value is inner:
+            with suppress(Obstacle):
+                found = find_literal(script, number).value
+                return found if isinstance(found, int) and found > 0 else 0
+    return 0
 
 
 def _maker(script: Script, line: int, path: str) -> ast.expr:

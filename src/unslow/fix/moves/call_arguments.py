@@ -111,7 +111,7 @@ def remove_keyword(script: Script, line: int, function: str, name: str) -> Scrip
 
 def keyword_removed(script: Script, node: ast.Call, name: str) -> Script:
     gone = next((keyword for keyword in node.keywords if keyword.arg == name), None)
-    return script if gone is None else script.edit([_without_keyword(script, node, gone)])
+    return script if gone is None else script.edit([without_argument(script, node, gone)])
 
 
 def _with_keyword(script: Script, node: ast.Call, new: str) -> list[Splice]:
@@ -133,7 +133,7 @@ def _with_keyword(script: Script, node: ast.Call, new: str) -> list[Splice]:
     return [added] if comma else [Splice(end, end, ","), added]
 
 
-def _without_keyword(script: Script, node: ast.Call, gone: ast.keyword) -> Splice:
+def without_argument(script: Script, node: ast.Call, gone: ast.keyword | ast.expr) -> Splice:
     """Takes an argument out, with the comma that parts it from the one beside it."""
     text, (start, end) = script.lines.text, script.span(gone)
     given = _spans(script, node)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.moves.session_feeds import ASSIGNS, tf_name
-from unslow.fix.moves.shapes import call_by, mentions, receiver
+from unslow.fix.moves.shapes import call_by, mentions
 from unslow.syntax.nodes import (
     DEFINITIONS,
     NamedFunction,
@@ -21,6 +21,7 @@ from unslow.syntax.nodes import (
     last_name,
     method_of,
     positional_names,
+    receiver_of,
     words,
 )
 from unslow.syntax.uses import MUTATORS
@@ -177,7 +178,7 @@ class Invariance:
         reason = f"`{function.name}` is decorated: what a call of it does is not known"
         script.refuse_if(function.decorator_list, reason, function)
         inner = own_name(script, function)
-        holder = dotted(receiver(call))
+        holder = dotted(receiver_of(call))
         same_object = inner is not None and holder == own == self._own
         # The attributes of another object are not this method's to name.
         known = set[ast.AST]() if same_object else _mentions(function, inner)
@@ -196,7 +197,7 @@ def _changed_in_place(script: Script) -> Iterator[str]:
             yield dotted(item.value) or ""
     for call in script.every(ast.Call):
         if method_of(call) in MUTATORS - ASSIGNS and not script.name(call.func):
-            yield dotted(receiver(call)) or ""
+            yield dotted(receiver_of(call)) or ""
 
 
 def own_name(script: Script, function: NamedFunction) -> str | None:

@@ -9,8 +9,7 @@ from unslow.fix.edit.blocks import statement
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import insert_before
 from unslow.fix.moves.call_arguments import call
-from unslow.fix.moves.shapes import receiver
-from unslow.syntax.nodes import COMPREHENSIONS, FUNCTIONS, dotted
+from unslow.syntax.nodes import COMPREHENSIONS, FUNCTIONS, dotted, of_type, receiver_of
 
 _IGNORED = ("verbose", "batch_size", "callbacks")  # they change no result
 _SEVERAL_TIMES = (ast.While, ast.For)  # statements whose first line may run more than once
@@ -23,7 +22,7 @@ def gives_only(script: Script, line: int, method: str, most: int, names: Collect
     One unpacked argument, `*held_out`, stands for all that goes by position.
     """
     node = call(script, line, method)
-    starred = [value for value in node.args if isinstance(value, ast.Starred)]
+    starred = of_type(node.args, ast.Starred)
     few = len(node.args) <= most if not starred else len(node.args) == 1 < most
     known = [word.arg for word in node.keywords if word.arg in (*names, *_IGNORED)]
     return few and len(known) == len(node.keywords)
@@ -32,7 +31,7 @@ def gives_only(script: Script, line: int, method: str, most: int, names: Collect
 def reset_metrics_before(script: Script, line: int, method: str) -> Script:
     """`model.reset_metrics()` in front of a statement: `evaluate` begins with it too."""
     node, made = statement(script, line), call(script, line, method)
-    model = dotted(receiver(made))
+    model = dotted(receiver_of(made))
     if model is None:
         raise script.refuse("the model is made where it is called", made)
     between = [owner for owner in script.ancestors(made) if script.within(owner, node)]

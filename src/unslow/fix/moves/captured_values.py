@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from unslow.fix.edit.script import Script
 from unslow.fix.moves.graph_rules import Offence
-from unslow.fix.moves.shapes import receiver
 from unslow.syntax.nodes import (
     NamedFunction,
     StatementLoop,
@@ -16,6 +15,7 @@ from unslow.syntax.nodes import (
     inside,
     is_stored,
     method_of,
+    receiver_of,
     root_name,
     values_taken,
     words,
@@ -117,7 +117,7 @@ def _is_stored_again(script: Script, store: ast.Attribute) -> bool:
 def _filled(script: Script, name: str) -> Iterator[ast.expr]:
     """Where items are put into, or taken out of, a container of this name."""
     for call in script.every(ast.Call):
-        if method_of(call) in _FILLS and dotted(receiver(call)) == name:
+        if method_of(call) in _FILLS and dotted(receiver_of(call)) == name:
             yield call
     for item in script.every(ast.Subscript):
         if is_stored(item) and dotted(item.value) == name:

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from unslow.fix.edit.blocks import extent, indent, reindented, unit
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
-from unslow.fix.moves.shapes import receiver
 from unslow.syntax.nodes import (
     NamedFunction,
     argument,
@@ -16,6 +15,7 @@ from unslow.syntax.nodes import (
     given_values,
     inside,
     method_of,
+    receiver_of,
     values_taken,
     words,
 )
@@ -42,37 +42,41 @@ def compile_first_time(script: Script, node: ast.Expr) -> Script:
     if model in uses(helper.body).writes:
         raise script.refuse(f"`{helper.name}` makes the model that it compiles", node)
     decided = (values_taken(helper) | uses(helper.body).writes) - {model}
-    rate = _learning_rate(script, call)
+    rate = learning_rate(script, argument(call, "optimizer", 0))
     parts = [part for part in inside(given_values(call), ast.Name) if part.id in decided]
-    changing = [part for part in parts if rate is None or not script.within(part, rate)]
-    for part in changing:
+    for part in parts:
+        sets_rate = rate is not None and script.within(part, rate)
         reason = f"`{part.id}` of `{helper.name}` decides how the model is compiled"
-        raise script.refuse(reason, node)
+        script.refuse_if(not sets_rate, reason, node)
     others = values_taken(helper) - {model} - {part.id for part in parts}
     for path in sorted(_models(script, helper, model)):
         if others:
             _require_one_state(script, helper, model, path)
         _require_one_compile(script, node, path)
+    return script.edit([_first_time(script, node, model, rate if parts else None)])
+
+
+def _first_time(script: Script, node: ast.Expr, model: str, rate: ast.expr | None) -> Splice:
+    """A call of compile() under a condition; otherwise only the learning rate is set."""
     start, end = extent(script, [node])
     margin, newline = indent(script, node), script.lines.newline
     inner = margin + unit(script, node)
     body = reindented(script, [node], inner)
     text = f'{margin}if getattr({model}, "optimizer", None) is None:{newline}{body}'
-    if parts and rate is not None:
+    if rate is not None:
         row = f"{model}.optimizer.learning_rate = {script.source(rate)}"
         text += f"{margin}else:{newline}{inner}{row}{newline}"
     if not script.lines.text[start:end].endswith(("\n", "\r")):
         text = text.removesuffix(newline)
-    return script.edit([Splice(start, end, text)])
+    return Splice(start, end, text)
 
 
-def _learning_rate(script: Script, call: ast.Call) -> ast.expr | None:
-    """The learning rate of the optimizer of Keras that a call of compile() is given."""
-    optimizer = argument(call, "optimizer", 0)
-    if not isinstance(optimizer, ast.Call):
-        return None
-    is_keras = script.name(optimizer.func).startswith("keras.optimizers.")
-    return argument(optimizer, "learning_rate", 0) if is_keras else None
+def learning_rate(script: Script, optimizer: ast.expr | None) -> ast.expr | None:
+    """The learning rate with which an optimizer of Keras is made, where that is written out."""
+    match optimizer:
+        case ast.Call(func=made) if script.name(made).startswith("keras.optimizers."):
+            return argument(optimizer, "learning_rate", 0)
+    return None
 
 
 def _models(script: Script, helper: NamedFunction, model: str) -> set[str]:
@@ -124,7 +128,7 @@ def _states(
     for call in ordered:
         if call in calls:
             state = _arguments(call)
-        elif method_of(call) in _TRAINING and dotted(receiver(call)) == path:
+        elif method_of(call) in _TRAINING and dotted(receiver_of(call)) == path:
             yield state, call
 
 
@@ -135,5 +139,5 @@ def _arguments(call: ast.Call) -> str:
 def _require_one_compile(script: Script, node: ast.Expr, path: str) -> None:
     compiles = [call for call in script.every(ast.Call) if method_of(call) == "compile"]
     for call in compiles:
-        other = call is not node.value and dotted(receiver(call)) == path
+        other = call is not node.value and dotted(receiver_of(call)) == path
         script.refuse_if(other, f"`{path}` is also compiled here", call)

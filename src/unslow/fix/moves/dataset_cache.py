@@ -24,7 +24,7 @@ from unslow.fix.moves.method_chain import (
 )
 from unslow.fix.moves.shapes import statement_above
 from unslow.model import Fix, Location, Refusal, Safety
-from unslow.syntax.nodes import StatementLoop, dotted, method_of, own_nodes
+from unslow.syntax.nodes import StatementLoop, dotted, method_of, of_type, own_nodes
 from unslow.syntax.uses import jumps, uses
 
 LARGE_CACHE = 1e9  # bytes; a judgement: a machine that trains has as much to spare
@@ -113,7 +113,7 @@ def shared_by_turns(script: Script, line: int, stages: Sequence[Stack]) -> int |
     node = script.statement_at(line)
     if not isinstance(node, ast.For) or jumps(node.body, in_loop=True) is not None:
         return None
-    leaves = [each for each in own_nodes(node) if isinstance(each, ast.Break)]
+    leaves = of_type(own_nodes(node), ast.Break)
     turns = script.loops_around(node)
     if leaves or not turns:
         return None

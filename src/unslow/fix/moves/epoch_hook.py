@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from unslow.fix.edit.blocks import above, indent, laid_out, removal, unit
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
-from unslow.fix.edit.statements import insert_before
 from unslow.fix.moves.run_every_n import batch_number
 from unslow.fix.moves.shapes import is_text, method_named
 from unslow.syntax.nodes import NamedFunction, header_calls, last_name, words
@@ -57,11 +56,7 @@ def _moved(script: Script, node: ast.stmt, batch: str) -> Script:
         raise script.refuse(f"`{name}` is only known for a batch", node)
     code = ast.unparse(_FirstBatch(batch).visit(ast.parse(script.source(node))))
     present = method_named(owner, _HOOK)
-    if present is not None:
-        if present.args.args[0].arg != own:
-            raise script.refuse(f"`{_HOOK}` calls its object by another name", present)
-        edited = insert_before(script, script.recorded(_first_statement(present)), f"{code}\n")
-        return _without(edited, script.recorded(node), hook.name)
+    script.refuse_if(present, f"`{owner.name}` has an `{_HOOK}`: the reset belongs there", present)
     margin, step = indent(script, hook), unit(script, hook)
     method = f"def {_HOOK}({own}, epoch, logs=None):\n    {code}\n"
     rest = [each for each in hook.body if each is not node and not is_text(each)]
@@ -72,20 +67,6 @@ def _moved(script: Script, node: ast.stmt, batch: str) -> Script:
     start = above(script, hook)
     new = Splice(start, start, text + script.lines.newline)
     return script.edit([new, removal(script, [node])])
-
-
-def _first_statement(function: NamedFunction) -> ast.stmt:
-    code = [node for node in function.body[:2] if not is_text(node)]
-    return code[0] if code else function.body[0]
-
-
-def _without(script: Script, line: int, hook: str) -> Script:
-    node = script.statement_at(line)
-    assert node is not None
-    owner = script.function_of(node)
-    if owner is None or owner.name != hook:
-        return script
-    return script.edit([removal(script, [node])])
 
 
 class _FirstBatch(ast.NodeTransformer):

@@ -6,7 +6,7 @@ import ast
 
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import replaced
-from unslow.fix.moves.call_arguments import argument
+from unslow.syntax.nodes import argument
 
 
 def eval_as_run(script: Script, line: int) -> Script:
@@ -14,10 +14,9 @@ def eval_as_run(script: Script, line: int) -> Script:
     call = script.call_at(line, "eval")
     if call is None or not isinstance(call.func, ast.Attribute):
         return script
-    session = argument(script, call, "session") or argument(script, call, 1)
-    feed = argument(script, call, "feed_dict") or argument(script, call, 0)
-    if session is None:
-        raise script.refuse("the session that evaluates it is not named there", call)
+    named = argument(call, "session", 1)
+    session = script.needed(named, "the session that evaluates it is not named there", call)
+    feed = argument(call, "feed_dict", 0)
     fetched = script.source(call.func.value)
     given = f"{fetched}, feed_dict={script.source(feed)}" if feed is not None else fetched
     return script.edit([replaced(script, call, f"{script.source(session)}.run({given})")])

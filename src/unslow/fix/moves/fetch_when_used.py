@@ -90,22 +90,25 @@ def _moved(script: Script, statement: ast.Assign, call: ast.Call, rare: list[_Ra
     fetches, target = argument(call, "fetches", 0), statement.targets[0]
     assert isinstance(fetches, ast.List | ast.Tuple) and isinstance(target, ast.Tuple)
     gone = {each.place for each in rare}
-    kept_fetches = [script.source(e) for k, e in enumerate(fetches.elts) if k not in gone]
-    kept_names = [script.source(e) for k, e in enumerate(target.elts) if k not in gone]
-    alone = len(kept_names) == 1
-    splices = [
-        Splice(*script.span(fetches), kept_fetches[0] if alone else f"[{', '.join(kept_fetches)}]"),
-        Splice(*script.span(target), ", ".join(kept_names)),
-    ]
-    rest = [script.source(each) for each in (*call.args[1:], *call.keywords)]
+    kept_fetches = _without(script, fetches.elts, gone)
+    alone = len(kept_fetches) == 1
+    fetched = kept_fetches[0] if alone else f"[{', '.join(kept_fetches)}]"
+    edited = script.edit(
+        [
+            Splice(*script.span(fetches), fetched),
+            Splice(*script.span(target), ", ".join(_without(script, target.elts, gone))),
+        ]
+    )
+    others = [word for word in call.keywords if word.value is not fetches]
+    rest = [script.source(each) for each in (*call.args[1:], *others)]
     run = script.source(call.func)
-    places = [
-        (script.recorded(each.reader.body[0]), each.name, script.source(each.fetch))
-        for each in rare
-        if each.reader is not None
-    ]
-    edited = script.edit(splices)
-    for line, name, fetch in places:
-        given = ", ".join([fetch, *(text for text in rest if not text.startswith("fetches="))])
-        edited = insert_before(edited, line, f"{name} = {run}({given})\n")
+    for each in rare:
+        if each.reader is not None:
+            made = f"{each.name} = {run}({', '.join([script.source(each.fetch), *rest])})\n"
+            edited = insert_before(edited, script.recorded(each.reader.body[0]), made)
     return edited
+
+
+def _without(script: Script, elements: Sequence[ast.expr], gone: set[int]) -> list[str]:
+    """The texts of all elements but those at some places."""
+    return [script.source(each) for place, each in enumerate(elements) if place not in gone]

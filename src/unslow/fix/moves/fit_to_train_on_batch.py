@@ -10,13 +10,13 @@ from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import insert_before
 from unslow.fix.moves.call_arguments import (
-    argument,
     call,
     keyword_removed,
     keyword_set,
     rename_call,
 )
 from unslow.fix.moves.shapes import reads, scope_of
+from unslow.syntax.nodes import argument, has_starred
 
 # What train_on_batch does not take, and does not need for a single batch.
 _NEEDLESS = ("epochs", "verbose", "batch_size", "shuffle")
@@ -49,14 +49,14 @@ def fit_as_batch(script: Script, line: int) -> Script:
 
 def _require_plain(script: Script, found: ast.Call) -> None:
     """Raises where the call asks for more than one pass over one batch."""
-    if len(found.args) > 2 or any(isinstance(given, ast.Starred) for given in found.args):
+    if len(found.args) > 2 or has_starred(found.args):
         raise script.refuse("fit() is given more than the data by place", found)
     for keyword in found.keywords:
         if keyword.arg not in (*_NEEDLESS, "x", "y"):
             raise script.refuse(
                 f"train_on_batch() has no `{keyword.arg or '**'}` that does the same", found
             )
-    match argument(script, found, "epochs"):
+    match argument(found, "epochs"):
         case None | ast.Constant(value=1):
             return
     raise script.refuse("fit() may run several epochs", found)

@@ -17,6 +17,7 @@ from unslow.syntax.nodes import (
     is_stored,
     last_name,
     method_of,
+    of_type,
     root_name,
     values_taken,
     words,
@@ -167,7 +168,7 @@ class _Judge:
         return f"it sets `{self.script.source(node)}`, {_ONCE}"
 
     def _text(self, node: ast.JoinedStr) -> str | None:
-        parts = [part.value for part in node.values if isinstance(part, ast.FormattedValue)]
+        parts = [part.value for part in of_type(node.values, ast.FormattedValue)]
         return None if self._needs_no_tensor(parts) else "it writes a value into a text"
 
     def _needs_no_tensor(self, parts: Sequence[ast.AST]) -> bool:
@@ -315,18 +316,9 @@ class _Judge:
             return None
         kept = last_name(node.func) in _EFFECTS_ALLOWED | MUTATORS
         library = self.script.name(node.func).startswith(("tf.", "keras."))
-        if kept or library or self._is_metric(node.func):
+        if kept or library or self.script.kind(node.func) is Kind.METRIC:
             return None
         return f"it calls `{self.script.source(node.func)}` for its effect, which may be Python's"
-
-    def _is_metric(self, node: ast.expr) -> bool:
-        if self.script.kind(node) is Kind.METRIC:
-            return True
-        # A metric that another function made, known here by its name only.
-        same = (
-            a for a in self.script.every(ast.Assign) if last_name(a.targets[0]) == last_name(node)
-        )
-        return any(self.script.kind(assign.value) is Kind.METRIC for assign in same)
 
 
 def _placed(node: ast.AST) -> ast.AST:

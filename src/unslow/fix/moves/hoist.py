@@ -17,6 +17,7 @@ from unslow.syntax.nodes import (
     StatementLoop,
     inside,
     last_name,
+    of_type,
     parameter_names,
     values_taken,
 )
@@ -203,7 +204,7 @@ def _is_taken_out(script: Script, line: int, expression: str) -> bool:
     wanted = ast.dump(ast.parse(expression, mode="eval").body)
     read = uses([node]).reads
     for loop in script.loops_around(node):
-        assigns = [each for each in script.block(loop)[0] if isinstance(each, ast.Assign)]
+        assigns = of_type(script.block(loop)[0], ast.Assign)
         same = [each for each in assigns if ast.dump(each.value) == wanted]
         if any(uses(each.targets).writes & read for each in same):
             return True

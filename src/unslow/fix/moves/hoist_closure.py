@@ -23,6 +23,7 @@ from unslow.syntax.library import Kind
 from unslow.syntax.nodes import (
     NAMED_FUNCTIONS,
     NamedFunction,
+    has_starred,
     inside,
     parameter_names,
     words,
@@ -74,32 +75,35 @@ def closure_once(script: Script, line: int) -> Script:
 
 
 def _closure(script: Script, node: ast.stmt, around: NamedFunction) -> _Closure:
-    assigned = None
-    code: ast.AST | None = node
+    assigned = node if isinstance(node, ast.Assign) else None
+    code = node if assigned is None else _wrapped(script, assigned, around)
+    if not isinstance(code, NAMED_FUNCTIONS) or script.function_of(code) is not around:
+        raise script.refuse("the function is not made on this line", node)
+    holder = _holder(script, around)
+    names = _captured(script, code)
+    # In the order of the outer function's parameters, then in that of their use.
+    order = {parameter.arg: place for place, parameter in enumerate(around.args.args)}
+    rest = [name for name in names if name != holder]
+    given = sorted(rest, key=lambda name: order.get(name, len(order)))
+    mentioned = mentions(around.body, code.name)
+    uses_of = [use for use in mentioned if script.statement_of(use) is not assigned]
+    handed_on = [use for use in uses_of if isinstance(script.parents[use], ast.Return)]
+    calls = [_call_of(script, use) for use in uses_of if use not in handed_on]
+    own = holder if holder in names else None
+    return _Closure(code, around, assigned, tuple(given), own, tuple(calls), tuple(handed_on))
+
+
+def _wrapped(script: Script, node: ast.Assign, around: NamedFunction) -> NamedFunction | None:
+    """The function that `step = tf.function(step)` compiles."""
     match node:
         case ast.Assign(
             targets=[ast.Name(id=target)],
             value=ast.Call(func=function, args=[ast.Name(id=name)]),
         ) if script.name(function) == _FUNCTION:
-            inner = [each for each in around.body if isinstance(each, NAMED_FUNCTIONS)]
-            code = next((each for each in inner if each.name == name), None)
-            assigned = node
             script.refuse_if(target != name, f"`{name}` and `{target}` are two names for it", node)
-    if not isinstance(code, NAMED_FUNCTIONS) or script.function_of(code) is not around:
-        raise script.refuse("the function is not made on this line", node)
-    holder = _holder(script, around)
-    names = _captured(script, code)
-    parameters = [each.arg for each in around.args.args]
-    rest = [name for name in names if name != holder]
-    # In the order of the outer function's parameters, then in that of their use.
-    given = [name for name in parameters if name in rest]
-    given += [name for name in rest if name not in given]
-    uses_of = mentions(around.body, code.name)
-    uses_of = [use for use in uses_of if script.statement_of(use) is not assigned]
-    handed_on = [use for use in uses_of if isinstance(script.parents[use], ast.Return)]
-    calls = [_call_of(script, use) for use in uses_of if use not in handed_on]
-    own = holder if holder in names else None
-    return _Closure(code, around, assigned, tuple(given), own, tuple(calls), tuple(handed_on))
+            inner = [each for each in around.body if isinstance(each, NAMED_FUNCTIONS)]
+            return next((each for each in inner if each.name == name), None)
+    return None
 
 
 def _captured(script: Script, code: NamedFunction) -> list[str]:
@@ -303,7 +307,7 @@ def _compiler(script: Script, assigned: ast.Assign) -> str:
 
 
 def _call(script: Script, closure: _Closure, call: ast.Call, name: str) -> list[Splice]:
-    by_name = call.keywords or any(isinstance(each, ast.Starred) for each in call.args)
+    by_name = call.keywords or has_starred(call.args)
     values = {each: _as_tensor(script, closure, each) or each for each in closure.captured}
     given = [f"{each}={value}" if by_name else value for each, value in values.items()]
     end = script.span(call)[1] - 1

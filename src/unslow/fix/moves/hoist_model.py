@@ -8,7 +8,12 @@ from collections.abc import Sequence
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import insert_before
-from unslow.fix.moves.compile_once import compile_first_time, compiled_in_helper
+from unslow.fix.moves.call_arguments import without_argument
+from unslow.fix.moves.compile_once import (
+    compile_first_time,
+    compiled_in_helper,
+    learning_rate,
+)
 from unslow.fix.moves.hoist import dependence, hoist_statement
 from unslow.fix.moves.shapes import only
 from unslow.syntax.nodes import StatementLoop, argument, dotted, given_values
@@ -44,31 +49,19 @@ def _compiled_once(
     call = node.value
     assert isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
     optimizer = argument(call, "optimizer", 0)
-    if not isinstance(optimizer, ast.Call):
+    rate = learning_rate(script, optimizer)
+    if rate is None or not isinstance(optimizer, ast.Call):
         raise problem
-    rate = argument(optimizer, "learning_rate", 0)
-    rest = [part for part in given_values(call) if part is not optimizer]
-    rest += [part for part in given_values(optimizer) if part is not rate]
-    is_keras = script.name(optimizer.func).startswith("keras.optimizers.")
-    changing = dependence(script, loop, [call.func.value, *rest])
-    if rate is None or not is_keras or changing is not None:
+    given = [*given_values(call), *given_values(optimizer)]
+    rest = [part for part in given if part not in (optimizer, rate)]
+    if dependence(script, loop, [call.func.value, *rest]) is not None:
         raise problem
-    model = script.source(call.func.value)
-    start, end = script.span(rate)
-    given = next((word for word in optimizer.keywords if word.value is rate), None)
-    if given is not None:
-        start, end = script.span(given)
-    after = script.lines.text[end:].lstrip(" ")
-    if after.startswith(","):
-        end = script.lines.text.index(",", end) + 1
-        end += len(script.lines.text[end:]) - len(script.lines.text[end:].lstrip(" "))
-    without = script.source(call)
-    whole = script.span(call)[0]
-    without = without[: start - whole] + without[end - whole :]
-    edited = script.edit(
-        [Splice(*script.span(call), f"{model}.optimizer.learning_rate = {script.source(rate)}")]
-    )
-    return insert_before(edited, script.recorded(loop), f"{without}\n")
+    model, (start, end) = script.source(call.func.value), script.span(call)
+    named = next((word for word in optimizer.keywords if word.value is rate), None)
+    gone = without_argument(script, optimizer, named or rate)
+    compiled = script.lines.text[start : gone.start] + script.lines.text[gone.end : end]
+    setting = Splice(start, end, f"{model}.optimizer.learning_rate = {script.source(rate)}")
+    return insert_before(script.edit([setting]), script.recorded(loop), f"{compiled}\n")
 
 
 def _in_loop(script: Script, lines: Sequence[int]) -> tuple[ast.stmt, StatementLoop]:

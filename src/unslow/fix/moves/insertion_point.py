@@ -29,6 +29,7 @@ from unslow.syntax.nodes import (
     inside,
     last_name,
     method_of,
+    of_type,
     parameter_names,
 )
 from unslow.syntax.uses import uses
@@ -133,7 +134,7 @@ def _context(script: Script, place: ast.stmt, frames: Frames, home: Home) -> ast
 def _withs_around(script: Script, node: ast.stmt | None) -> list[ast.With]:
     around = [node, *script.ancestors(node)] if node is not None else []
     owners = itertools.takewhile(lambda owner: not isinstance(owner, DEFINITIONS), around)
-    return [owner for owner in owners if isinstance(owner, ast.With)]
+    return of_type(owners, ast.With)
 
 
 def harmless(script: Script, node: ast.With) -> bool:

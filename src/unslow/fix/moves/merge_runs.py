@@ -12,7 +12,7 @@ from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import replaced
 from unslow.fix.moves.call_arguments import call
 from unslow.fix.moves.shapes import reads
-from unslow.syntax.nodes import inside
+from unslow.syntax.nodes import has_starred, inside
 from unslow.syntax.uses import changed, overlapping, paths_read, uses
 
 _POSITIONS = ("feed_dict", "options", "run_metadata")  # of `Session.run`, behind the fetches
@@ -159,7 +159,7 @@ def _items(node: ast.AST | None) -> list[ast.expr]:
     """The elements of a list or tuple that is written out."""
     match node:
         case ast.List(elts=items) | ast.Tuple(elts=items):
-            return [] if any(isinstance(item, ast.Starred) for item in items) else items
+            return [] if has_starred(items) else items
     return []
 
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from unslow.fix.edit.blocks import extent, removal, statement
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import CannotEdit, Script
-from unslow.fix.moves.shapes import call_by, names_in, receiver
-from unslow.syntax.nodes import header_calls, method_of
+from unslow.fix.moves.shapes import call_by, names_in
+from unslow.syntax.nodes import header_calls, method_of, receiver_of
 
 _BREAK = re.compile(r"(?:[ \t]*\\)?(?:\r\n|\r|\n)[ \t\f]*$")
 
@@ -208,7 +208,7 @@ def chain_root(node: ast.stmt) -> ast.AST:
     """What the methods of `name = root.method(…).method(…)` are called on; of a return as well."""
     match node:
         case ast.Assign(value=root) | ast.Return(value=ast.expr() as root):
-            while (holder := receiver(root)) is not None:
+            while (holder := receiver_of(root)) is not None:
                 root = holder
             return root
     return node

@@ -21,20 +21,16 @@ from unslow.fix.moves.session_feeds import (
     made_parts,
     op_name,
 )
-from unslow.fix.moves.shapes import receiver
 from unslow.syntax.nodes import (
     NamedFunction,
     dotted,
     given_values,
     header_calls,
     inside,
-    is_stored,
-    method_of,
+    of_type,
     parameter_names,
 )
-from unslow.syntax.python_types import is_plain
-
-_FILLS = ("append", "extend", "insert")
+from unslow.syntax.python_types import is_plain, put_into
 
 
 @dataclass
@@ -96,18 +92,18 @@ def _found(script: Script, line: int) -> _Loop | None:
     around = script.loops_around(node) if node is not None else []
     if node is None or function is None or not around:
         return None
-    runs = [call for call in header_calls(node) if is_run(call)]
+    runs = filter(is_run, header_calls(node))
     parts = [(run, part) for run in runs for part in made_parts(run)]
     if not parts:
         return None
-    if len(parts) > 1 or len(around) > 1 or script.parents[node] is not around[0]:
-        raise script.refuse("the loop does more than run one op for each item", node)
     loop = around[0]
+    is_alone = len(parts) == len(around) == 1 and script.parents[node] is loop
+    script.refuse_if(not is_alone, "the loop does more than run one op for each item", node)
     if not isinstance(loop, ast.For) or script.parents[loop] is not function:
         raise script.refuse("the loop does not always run when its function does", loop)
-    (run, part) = parts[0]
-    if part not in fetched(run):
-        raise script.refuse("the op is one of several that are run together", part)
+    run, part = parts[0]
+    is_only = part in fetched(run)
+    script.refuse_if(not is_only, "the op is one of several that are run together", part)
     items = list(_items(script, function, loop))
     return _Loop(script, function, loop, run, part, items)
 
@@ -121,7 +117,7 @@ def _items(script: Script, function: NamedFunction, loop: ast.For) -> Iterator[_
             target=ast.Tuple(elts=targets),
             iter=ast.Call(func=ast.Name(id="zip"), args=sequences, keywords=[]),
         ) if len(targets) == len(sequences):
-            names = [target.id for target in targets if isinstance(target, ast.Name)]
+            names = [target.id for target in of_type(targets, ast.Name)]
             pairs = list(zip(names, sequences, strict=False))
             script.refuse_if(len(names) < len(targets), "the loop takes its items apart", loop)
         case _:
@@ -192,15 +188,8 @@ def _variable(loop: _Loop) -> str | None:
 
 def _holds_arrays(script: Script, sequence: ast.expr) -> bool:
     """Whether a sequence surely holds arrays or numbers, what is put into it later included."""
-    path = dotted(sequence)
-    put_in: list[ast.expr | None] = []
-    for item in script.every(ast.Subscript):
-        if is_stored(item) and dotted(item.value) == path:
-            put_in.append(getattr(script.parents[item], "value", None))
-    for call in script.every(ast.Call):
-        if method_of(call) in _FILLS and dotted(receiver(call)) == path:
-            put_in += call.args
-    return is_plain(script, sequence) and all(is_plain(script, value) for value in put_in)
+    values = (sequence, *put_into(script, dotted(sequence)))
+    return all(is_plain(script, value) for value in values)
 
 
 # Text

@@ -10,14 +10,14 @@ from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.fix.moves.extract_function import read_afterwards
 from unslow.fix.moves.shapes import only, scope_of
-from unslow.syntax.nodes import inside, is_stored
+from unslow.syntax.nodes import inside, is_stored, of_type
 from unslow.syntax.uses import jumps, uses
 
 
 def only_reader(script: Script, statement: ast.stmt, reads: Sequence[ast.Name]) -> ast.If | None:
     """The one `if` after a statement whose body holds all reads."""
     block, index = script.block(statement)
-    later = [node for node in block[index + 1 :] if isinstance(node, ast.If)]
+    later = of_type(block[index + 1 :], ast.If)
     readers = [node for node in later if any(script.within(read, node) for read in reads)]
     reader = only(readers)
     in_body = set(inside(reader.body, ast.Name)) if reader is not None else set[ast.Name]()

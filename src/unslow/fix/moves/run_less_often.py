@@ -9,7 +9,7 @@ from unslow.fix.edit.blocks import siblings
 from unslow.fix.edit.script import Script
 from unslow.fix.moves.run_every_n import guard
 from unslow.syntax.literals import Literal
-from unslow.syntax.nodes import DEFINITIONS, NamedFunction, inside
+from unslow.syntax.nodes import DEFINITIONS, NamedFunction, inside, of_type
 
 
 def rarer(script: Script, line: int, times: int, last: int | None = None) -> Script:
@@ -32,7 +32,7 @@ def function_rarer(script: Script, function: NamedFunction, every: int) -> Scrip
 
     The new interval is a multiple of the old one, about as long as `every`.
     """
-    tests = [node.test for node in function.body if isinstance(node, ast.If)]
+    tests = [node.test for node in of_type(function.body, ast.If)]
     rests = [part for part in inside(tests, ast.BinOp) if _is_rest(part)]
     if not rests:
         return None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import replaced
-from unslow.syntax.nodes import argument, dotted, last_name, method_of, words
+from unslow.syntax.nodes import argument, dotted, last_name, method_of, of_type, words
 from unslow.syntax.python_types import PythonType, python_type
 
 ASSIGNS = words("assign assign_add assign_sub")
@@ -128,7 +128,7 @@ def _unknown_type(script: Script, value: ast.expr) -> Exception:
 def _is_tensor(script: Script, node: ast.expr) -> bool:
     """Whether a name or attribute surely holds one tensor or variable."""
     made = [item.assigned for item in script.assignments(node)]
-    calls = [value for value in made if isinstance(value, ast.Call)]
+    calls = of_type(made, ast.Call)
     names = [tf_name(script, call.func) for call in calls]
     known = all(name in _TENSORS or name.startswith("reduce_") for name in names)
     return bool(made) and known and len(names) == len(made)

@@ -14,6 +14,7 @@ from unslow.syntax.nodes import (
     StatementLoop,
     inside,
     is_stored,
+    of_type,
 )
 from unslow.syntax.scopes import Binding
 
@@ -61,14 +62,6 @@ def only_binding(script: Script, name: ast.Name) -> Binding | None:
 # Calls
 
 
-def receiver(node: ast.AST | None) -> ast.expr | None:
-    """The object that a method is called on."""
-    match node:
-        case ast.Call(func=ast.Attribute(value=holder)):
-            return holder
-    return None
-
-
 def is_call(script: Script, node: ast.AST | None, *names: str) -> bool:
     """Whether a node calls one of some functions, by their canonical names."""
     return isinstance(node, ast.Call) and script.name(node.func) in names
@@ -76,7 +69,7 @@ def is_call(script: Script, node: ast.AST | None, *names: str) -> bool:
 
 def calls_of(script: Script, nodes: Iterable[ast.AST | None], *names: str) -> list[ast.Call]:
     """Those of some nodes that call one of some functions."""
-    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    calls = of_type(nodes, ast.Call)
     return [call for call in calls if script.name(call.func) in names]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import replaced, spelled
 from unslow.fix.moves.shapes import is_call, only_binding
-from unslow.syntax.nodes import NamedFunction, argument, given_values, inside, words
+from unslow.syntax.nodes import NamedFunction, argument, given_values, inside, of_type, words
 
 _CONVERSIONS = words("tf.convert_to_tensor tf.constant")
 _DTYPES = words("tf.float16 tf.float32 tf.float64 tf.int8 tf.int16 tf.int32 tf.int64 tf.uint8")
@@ -82,6 +82,6 @@ def _zips(node: ast.AST | None) -> bool:
 
 def _is_named_tuple(script: Script, call: ast.Call) -> bool:
     values = script.possible_values(call.func) if isinstance(call.func, ast.Name) else []
-    calls = [value for value in values if isinstance(value, ast.Call)]
+    calls = of_type(values, ast.Call)
     names = [script.name(value.func) for value in calls]
     return bool(names) and all(name.endswith("namedtuple") for name in names)

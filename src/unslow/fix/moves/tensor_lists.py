@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from unslow.fix.edit.script import Script
-from unslow.fix.moves.shapes import is_call, names_in, receiver
+from unslow.fix.moves.shapes import is_call, names_in
 from unslow.syntax.library import Kind
 from unslow.syntax.nodes import (
     FUNCTIONS,
@@ -15,6 +15,7 @@ from unslow.syntax.nodes import (
     inside,
     method_of,
     positional_names,
+    receiver_of,
 )
 from unslow.syntax.python_types import PythonType, python_type
 from unslow.syntax.uses import MUTATORS, bound_in, jumps
@@ -79,7 +80,7 @@ def is_list_of_tensors(script: Script, value: ast.expr) -> bool:
 def _is_filled(script: Script, name: ast.Name) -> bool:
     """Whether an empty list gets one tensor in each turn of a loop that counts to a number."""
     calls = [call for call in script.every(ast.Call) if method_of(call) in MUTATORS]
-    calls = [call for call in calls if dotted(receiver(call)) == name.id]
+    calls = [call for call in calls if dotted(receiver_of(call)) == name.id]
     match [call for call in calls if script.function_of(call) is script.function_of(name)]:
         case [ast.Call(func=ast.Attribute(attr="append"), args=[element]) as fill]:
             statement = script.statement_of(fill)
