@@ -24,7 +24,7 @@ from unslow.analyse.loop_phases import (
     is_between_calls,
     name_of,
 )
-from unslow.analyse.places import Line, lines_in
+from unslow.analyse.places import Line, by_users, lines_in
 from unslow.analyse.sampled_time import in_steps, is_at
 from unslow.analyse.scopes import Scope
 from unslow.analyse.stretches import (
@@ -222,8 +222,8 @@ def named_endings(run: Run, samples: Sequence[Sample]) -> list[Sample]:
     TensorFlow then waits for the thread that tunes the pipeline, which may sleep for a minute (seen
     on 2.21, without unslow too).
     """
-    made = [fact.stack[0] for fact in run.facts(IteratorMade) if fact.stack and not fact.in_fit]
-    lines = lines_in(made)
+    made = by_users(run.facts(IteratorMade))
+    lines = lines_in(fact.stack[0] for fact in made if not fact.in_fit)
     return [replace(each, leaf=ENDING) if _is_waiting_at(each, lines) else each for each in samples]
 
 
