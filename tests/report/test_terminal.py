@@ -10,7 +10,8 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from unslow.analyse.memory.account import MemoryAccount, MemoryPart, Part
+from unslow.analyse.memory.account import MemoryAccount
+from unslow.analyse.memory.parts import MemoryPart, Part
 from unslow.model import Location
 from unslow.report import terminal
 from unslow.report.view import view_of

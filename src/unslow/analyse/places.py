@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TypeAlias
+from typing import Protocol, TypeAlias, TypeVar
 
 from unslow.analyse import wording as say
 from unslow.facts.schema import Place, Stack
@@ -11,6 +11,21 @@ from unslow.model import Location, Loop, Run
 
 Line: TypeAlias = tuple[str, int]  # file and line
 Anywhere: TypeAlias = Location | Place
+
+
+class HasStack(Protocol):
+    """A fact that knows the user's frames it came from."""
+
+    @property
+    def stack(self) -> tuple[Anywhere, ...]: ...
+
+
+S = TypeVar("S", bound=HasStack)
+
+
+def by_users(found: Iterable[S]) -> list[S]:
+    """Those that a line of the user's led to."""
+    return [one for one in found if one.stack]
 
 
 def line_of(place: Anywhere) -> Line:

@@ -22,8 +22,22 @@ def passes(sample: Sample, file: str, lines: Collection[int]) -> bool:
     return any(frame.file == file and frame.line in lines for frame in sample.stack)
 
 
+def below(samples: Iterable[Sample], file: str, lines: Collection[int]) -> list[Sample]:
+    """Samples at some lines of a file, or below them."""
+    return [sample for sample in samples if passes(sample, file, lines)]
+
+
+def training_samples(run: Run, process: int) -> list[Sample]:
+    """Samples of the thread that trains."""
+    return [sample for sample in run.samples_of(process) if sample.training]
+
+
+def in_phase(samples: Iterable[Sample], phase: Phase) -> list[Sample]:
+    return [sample for sample in samples if sample.phase is phase]
+
+
 def untimed_seconds_at(run: Run, loop: Loop, line: Anywhere) -> float:
     """Seconds of a loop at a line and below it that belong to no recorded call."""
-    untimed = [each for each in run.samples_of(loop.process) if each.phase is Phase.OTHER]
-    here = [sample for sample in untimed if passes(sample, line.file, (line.line,))]
+    untimed = in_phase(run.samples_of(loop.process), Phase.OTHER)
+    here = below(untimed, line.file, (line.line,))
     return loop.phase(Phase.OTHER) * in_steps(here) / max(1, in_steps(untimed))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from unslow.analyse import wording as say
 from unslow.analyse.account import AFTER, BETWEEN, PROGRAM, SETUP
@@ -159,92 +159,78 @@ def _sampled(start: float, end: float, leaf: str = "tensorflow") -> Sample:
 _SOURCE = "\n" * 9 + "for step in data:\n    act = model(state)\n    train(x)\n"
 _AFTER = "\n" * 9 + "for step in data:\n    for row in rows: model(row)\n    train(x)\n"
 _BEFORE = "\n" * 9 + "for row in rows:\n    model(row)\ntrain()\n"
+_BETWEEN_UPDATES = Sketch(
+    "a model is called op by op between compiled updates",
+    phases={Phase.RUN: 0.2},
+    style="function",
+    facts=[_window(8, 0.001), _window(16, 0.001)],
+    samples=[_sampled(1.0, 2.0)],
+    source=_SOURCE,
+)
+_ONCE_PER_EPOCH = Sketch(
+    "a model is called op by op once per epoch, in few of the steps",
+    phases={Phase.RUN: 0.7},
+    style="function",
+    facts=[
+        _changed(_window(9, 0.0, ops=1), lines=()),
+        _changed(_window(50, 0.001), outside=True),
+    ],
+    samples=[_sampled(1.0, 2.0)],
+    source=_AFTER,
+)
+_IN_SET_UP = Sketch(
+    "features are computed op by op before the training",
+    style="function",
+    before=10.0,
+    facts=[_window(0, 0.001, outside=True)],
+    samples=[_sampled(0.0, 10.0)],
+    source=_BEFORE,
+)
 RepeatedEagerCalls.FIRES = (
-    Sketch(
-        "a model is called op by op between compiled updates",
-        phases={Phase.RUN: 0.2},
-        style="function",
-        facts=[_window(8, 0.001), _window(16, 0.001)],
-        samples=[_sampled(1.0, 2.0)],
-        source=_SOURCE,
-    ),
-    Sketch(
-        "a dozen ops for each element of a dataset",
+    _BETWEEN_UPDATES,
+    replace(
+        _BETWEEN_UPDATES,
+        says="a dozen ops for each element of a dataset",
+        phases={},
         style="data",
         facts=[_window(step, 0.00005, ops=13) for step in (5, 9, 17, 33, 65)],
-        samples=[_sampled(1.0, 2.0)],
-        source=_SOURCE,
     ),
-    Sketch(
-        "features are computed op by op before the training",
+    _IN_SET_UP,
+    _ONCE_PER_EPOCH,
+    replace(
+        _ONCE_PER_EPOCH,
+        says="the same after the last step, where no window was open",
         phases={Phase.RUN: 1.0},
-        style="function",
-        before=10.0,
-        facts=[_window(0, 0.001, outside=True)],
-        samples=[_sampled(0.0, 10.0)],
-        source=_BEFORE,
-    ),
-    Sketch(
-        "a model is called op by op once per epoch, in few of the steps",
-        phases={Phase.RUN: 0.7},
-        style="function",
-        facts=[
-            _changed(_window(9, 0.0, ops=1), lines=()),
-            _changed(_window(50, 0.001), outside=True),
-        ],
-        samples=[_sampled(1.0, 2.0)],
-        source=_AFTER,
-    ),
-    Sketch(
-        "the same after the last step, where no window was open",
-        phases={Phase.RUN: 1.0},
-        style="function",
         after=2.0,
         facts=[_changed(_window(50, 0.001), outside=True)],
         samples=[_sampled(2.0, 4.0)],
-        source=_AFTER,
     ),
 )
 RepeatedEagerCalls.QUIET = (
-    Sketch(
-        "ops that compute all the time",
-        phases={Phase.RUN: 0.2},
-        style="function",
+    replace(
+        _BETWEEN_UPDATES,
+        says="ops that compute all the time",
         facts=[_window(8, 0.0095), _window(16, 0.0095)],
-        samples=[_sampled(1.0, 2.0)],
-        source=_SOURCE,
     ),
-    Sketch(
-        "a few ops around long calls of a loaded function",
-        style="function",
-        before=10.0,
+    replace(
+        _IN_SET_UP,
+        says="a few ops around long calls of a loaded function",
         facts=[_window(0, 0.0001, outside=True, ops=20)] * 3,
-        samples=[_sampled(0.0, 10.0)],
         source="\n" * 9 + "for row in rows:\n    serve(row)\n" + "train()\n",
     ),
-    Sketch(
-        "a line that is not in a loop",
-        phases={Phase.RUN: 1.0},
-        style="function",
-        before=10.0,
-        facts=[_window(0, 0.001, outside=True)],
-        samples=[_sampled(0.0, 10.0)],
+    replace(
+        _IN_SET_UP,
+        says="a line that is not in a loop",
         source="\n" * 10 + "model(row)\n" + "train()\n",
     ),
-    Sketch(
-        "pictures are encoded one by one: every op computes",
-        style="function",
-        before=10.0,
+    replace(
+        _IN_SET_UP,
+        says="pictures are encoded one by one: every op computes",
         facts=[_changed(_window(0, 0.0, outside=True), floor=1e-3, wall=0.205)],
-        samples=[_sampled(0.0, 10.0)],
-        source=_BEFORE,
     ),
-    Sketch(
-        "a model is built in each turn",
-        style="function",
-        before=10.0,
+    replace(
+        _IN_SET_UP,
+        says="a model is built in each turn",
         facts=[_changed(_window(0, 0.0, outside=True), top=(("VarHandleOp", 40), ("Fill", 30)))],
-        samples=[_sampled(0.0, 10.0)],
-        source=_BEFORE,
     ),
 )

@@ -10,7 +10,8 @@ import numpy as np
 from unslow.analyse import wording as say
 from unslow.analyse.host.machine import during, gained, process_of
 from unslow.analyse.memory.account import READS as ACCOUNT_READS
-from unslow.analyse.memory.account import Part, memory_account
+from unslow.analyse.memory.account import memory_account
+from unslow.analyse.memory.parts import Part
 from unslow.analyse.memory.process_memory import (
     largest_containers,
     limit,

@@ -102,6 +102,11 @@ for score in folds(data.parts()):
 """
 
 
+def _in_python(*stack: Location) -> Sample:
+    """Half of the samples of a run, in the script's own Python."""
+    return Sample(stack, "python", 0, True, 12, 13, 25)
+
+
 class PythonInput(Cause):
     """
     What happens
@@ -256,18 +261,10 @@ class PythonInput(Cause):
             source=_TRAINING_GENERATOR,
             line=16,
             samples=[
-                Sample(
-                    (
-                        Location("train.py", 4, "batches"),
-                        Location("train.py", 10, "folds"),
-                        Location("train.py", 16),
-                    ),
-                    "python",
-                    0,
-                    True,
-                    12,
-                    13,
-                    25,
+                _in_python(
+                    Location("train.py", 4, "batches"),
+                    Location("train.py", 10, "folds"),
+                    Location("train.py", 16),
                 ),
             ],
         ),
@@ -277,7 +274,7 @@ class PythonInput(Cause):
             source="def data():\n    while True:\n        yield 1\n\n\n\n\n\n\n"
             "for x in data():\n    a\n    train(x)\n",
             samples=[
-                Sample(_IN_GENERATOR, "python", 0, True, 12, 13, 25),
+                _in_python(*_IN_GENERATOR),
                 Sample((Location("train.py", 12),), "tensorflow", 0, True, 12, 13, 25, Phase.RUN),
             ],
         ),
@@ -289,7 +286,7 @@ class PythonInput(Cause):
             source="def models():\n    while True:\n        yield load()\n\n\n\n\n\n\n"
             "for model in models():\n    a\n    model(x)\n",
             samples=[
-                Sample(_IN_GENERATOR, "python", 0, True, 12, 13, 25),
+                _in_python(*_IN_GENERATOR),
                 Sample(_IN_GENERATOR, "keras", 0, True, 5, 5, 10, Phase.BUILD),
             ],
         ),
@@ -302,7 +299,7 @@ class PythonInput(Cause):
             "Python of the loop's body is not the data's",
             phases={Phase.RUN: 0.5},
             source="\n" * 9 + "for x in batches():\n    count(x)\n    train(x)\n",
-            samples=[Sample((Location("train.py", 11),), "python", 0, True, 12, 13, 25)],
+            samples=[_in_python(Location("train.py", 11))],
         ),
         Sketch(
             "the generator that the outer loop drives trains: its Python makes no data",
@@ -310,15 +307,7 @@ class PythonInput(Cause):
             source=_TRAINING_GENERATOR,
             line=16,
             samples=[
-                Sample(
-                    (Location("train.py", 11, "folds"), Location("train.py", 16)),
-                    "python",
-                    0,
-                    True,
-                    12,
-                    13,
-                    25,
-                ),
+                _in_python(Location("train.py", 11, "folds"), Location("train.py", 16)),
             ],
         ),
     )

@@ -68,7 +68,7 @@ def remarks(view: Row) -> Iterator[str]:
 
 
 def new_finding(finding: Row) -> str:
-    where = f" at `{finding['line']}`" if finding["line"] else ""
+    where = words.led(" at `", finding["line"], "`")
     return f"`{finding['cause']}`{where}: {finding['title']}"
 
 

@@ -206,7 +206,7 @@ def _workers(view: Row) -> list[Line]:
 
 
 def _worker(worker: Row, width: int) -> Text:
-    ended = f"  ended: {worker['how']}" if worker["how"] else ""
+    ended = words.led("  ended: ", worker["how"])
     steps = f"{words.count(worker['steps'], 'step')}  {words.seconds(worker['now'])} a step"
     return Text(f"  {worker['name']:<{width}}  {steps}  {words.size(worker['rss'])}{ended}")
 

@@ -52,20 +52,19 @@ def ways_out(finding: FindingRow, with_forecast: bool = True) -> Iterator[tuple[
         yield ("Do" if finding["fault"] else "Note"), words.ended(finding["advice"])
     if finding["refusal"]:
         refusal = finding["refusal"]
-        where = f" ({refusal['line']})" if refusal["line"] else ""
-        yield "No diff", f"{refusal['reason'].rstrip('.')}{where}."
+        yield "No diff", f"{refusal['reason'].rstrip('.')}{words.led(' (', refusal['line'], ')')}."
     if finding["proof"]:
         yield "Proof", words.ended(finding["proof"]["text"])
 
 
 def _fix(fix: FixRow) -> str:
     title = words.capitalized(fix["title"].rstrip("."))
-    note = f" {words.ended(words.capitalized(fix['note']))}" if fix["note"] else ""
-    return f"{title} ({fix['safety']}: {words.SAFETY[fix['safety']]}).{note}"
+    note = words.led(" ", words.capitalized(fix["note"]))
+    return words.ended(f"{title} ({fix['safety']}: {words.SAFETY[fix['safety']]}).{note}")
 
 
 def loop_summary(loop: LoopRow) -> str:
-    worker = f", {loop['worker']}" if loop["worker"] else ""
+    worker = words.led(", ", loop["worker"])
     steps = f"{words.count(loop['steps'], 'step')} in {words.seconds(loop['seconds'])}"
     several = loop["updates_per_step"]
     updates = f", {words.count(several)} updates a step" if several > 1.05 else ""
@@ -108,12 +107,12 @@ def memory_account(view: Row) -> list[tuple[str, str, str, str]]:
 
 def memory_peak(view: Row) -> str:
     found = view["memory_account"]
-    at = f", reached at {found['line']}" if found["line"] else ""
+    at = words.led(", reached at ", found["line"])
     return f"The peak of {words.size(found['peak_bytes'])}{at}, consists of"
 
 
 def _memory_part(part: Row, peak: float) -> tuple[str, str, str, str]:
-    at = f" ({part['line']})" if part["line"] else ""
+    at = words.led(" (", part["line"], ")")
     share = words.share(part["bytes"] / peak)
     return part["owner"], words.size(part["bytes"]), share, f"{part['name']}{at}"
 
@@ -144,7 +143,7 @@ def _largest(parts: list[Row], least: float) -> str:
 
 def _account_part(part: Row) -> str:
     """A finding's line stands with the finding; what no finding explains has its line here."""
-    at = f" ({part['line']})" if part["line"] and not part["cause"] else ""
+    at = "" if part["cause"] else words.led(" (", part["line"], ")")
     return f"{part['name']} {words.seconds(part['seconds'])}{at}"
 
 
@@ -170,10 +169,10 @@ def limits(view: Row) -> Iterator[str]:
 
 def not_judged(view: Row) -> Iterator[str]:
     """Causes by the reason why they were not judged."""
-    grouped: dict[str, list[str]] = defaultdict(list)
+    by_reason: dict[str, list[str]] = defaultdict(list)
     for each in view["not_judged"]:
-        grouped[each["reason"]].append(each["cause"])
-    for reason, causes in grouped.items():
+        by_reason[each["reason"]].append(each["cause"])
+    for reason, causes in by_reason.items():
         are_few = len(causes) < len(view["rules"]) / 2
         named = ", ".join(causes) if are_few else words.count(len(causes), "cause")
         yield f"not judged: {named} ({reason.rstrip('.')})"
@@ -190,6 +189,6 @@ def _lost_probes(view: Row) -> Iterator[str]:
 def ignored(rows: list[Row]) -> Iterator[str]:
     """Findings that a setting or a comment silenced: counted, never hidden."""
     for row in rows:
-        where = f" at {row['line']}" if row["line"] else ""
+        where = words.led(" at ", row["line"])
         cost = f" ({words.seconds(row['seconds'])})" if row["seconds"] > 0 else ""
         yield f"ignored: {row['cause']}{where}{cost}, {row['reason']}"

@@ -47,7 +47,7 @@ def renderable(view: Row, width: int = 100) -> RenderableType:
     parts += [*_lines_to_keep(view["settings"]), *_absent(view["does_not_apply"])]
     if view["interrupted"]:
         left = ", ".join(each["name"] for each in view["not_tried"])
-        not_tried = f" Not tried: {left}." if left else ""
+        not_tried = words.led(" Not tried: ", left, ".")
         parts.append(Text(f"\nInterrupted: this is what had been measured.{not_tried}"))
     return Group(*parts)
 
@@ -67,7 +67,7 @@ def _verdict(view: Row) -> Text:
         if row["results"] in _KEPT:
             return Text(f"{row['name']}: {_gain(row)}, same results.\n", style="bold green")
     for row in faster:
-        why = f": {row['changes']}" if row["changes"] else ""
+        why = words.led(": ", row["changes"])
         text = f"{row['name']}: {_gain(row)}, but the results are not the same{why}.\n"
         return Text(text, style="bold yellow")
     return Text("No setting is surely faster than the unchanged script.\n", style="bold")
@@ -211,7 +211,7 @@ def _is_worth_keeping(row: Row, alone: Row) -> bool:
 def _line_to_keep(row: Row) -> Text:
     gains = [_gain(row)] if row["verdict"] == "faster" else []
     gains += ["less memory"] if row["less_memory"] else []
-    where = f"  [{row['where']}]" if row["where"] else ""
+    where = words.led("  [", row["where"], "]")
     keep = row["keep"] or " + ".join(row["parts"])
     return Text.assemble((row["name"], "bold"), f": {', '.join(gains)}\n    {keep}{where}")
 

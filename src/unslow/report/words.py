@@ -79,6 +79,11 @@ def ended(text: str) -> str:
     return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
+def led(before: str, text: str | None, after: str = "") -> str:
+    """A text with what leads to it and what follows; nothing where there is none."""
+    return f"{before}{text}{after}" if text else ""
+
+
 def spans(text: str) -> list[tuple[bool, str]]:
     """Text cut at its back-ticks: (is it code, the part). A tick without a partner is text."""
     parts = text.split("`")

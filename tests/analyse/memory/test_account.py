@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from unslow.analyse.memory.account import Part, memory_account
+from unslow.analyse.memory.account import memory_account
+from unslow.analyse.memory.parts import Part
 from unslow.analyse.sketches.sketch import Sketch, at
 from unslow.diagnose import diagnose
 from unslow.facts.functions import Constants

@@ -34,13 +34,14 @@ def read_call(folder: str, file: str) -> CallProfile | None:
 def call_profile(data: bytes) -> CallProfile | None:
     """The longest call of a compiled function in a serialized `Trace` of the profiler."""
     threads = read_trace(data)
-    spans = list(chain.from_iterable(thread.spans for thread in threads))
-    calls = [span for span in spans if span.length and span.name.startswith(_CALL)]
+    everything = chain.from_iterable(thread.spans for thread in threads)
+    spans = [span for span in everything if span.length]
+    calls = [span for span in spans if span.name.startswith(_CALL)]
     if not calls:
         return None
     call = max(calls, key=lambda span: span.length)
     begin = _first_kernel(threads, call)
-    inside = [span for span in spans if span.length and span.starts_in(call)]
+    inside = [span for span in spans if span.starts_in(call)]
     running = [span for span in inside if span.start >= begin]
     waited = covered(span for span in running if span.name.startswith(_WAITS))
     prepared = begin - call.start

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import dropwhile, pairwise
 
 from unslow.analyse.graphs.eager_cost import compiled_dispatch
 from unslow.analyse.grouping import grouped
 from unslow.analyse.loop_phases import LIBRARIES
-from unslow.analyse.places import line_of
+from unslow.analyse.places import by_users, line_of
 from unslow.analyse.sampled_time import passes
 from unslow.analyse.scopes import FRAMES_KEPT, Scope, Sources
 from unslow.analyse.stretches import IMPORT, gaps
@@ -122,7 +122,7 @@ def outside_steps(run: Run) -> Iterator[Region]:
     for process in run.processes:
         loops = run.loops_of(process.index)
         for name, start, end in gaps(run, process, loops):
-            if name != IMPORT and end > start:
+            if name != IMPORT:
                 yield Region(process.index, name, start, end)
 
 
@@ -134,8 +134,8 @@ def seconds_at(run: Run, region: Region, location: Location) -> float:
     """Seconds of eager ops in a region at a line, below it, and in the loop around it."""
     second_per_sample, eager = _samples(run, region)
     lines = Sources(run.sources).repeated_with(location)
-    held = [count for sample, count in eager if passes(sample, location.file, lines)]
-    return second_per_sample * sum(held)
+    held = [pair for pair in eager if passes(pair[0], location.file, lines)]
+    return second_per_sample * _weight(held)
 
 
 def _regions(run: Run) -> Iterator[Region]:
@@ -151,8 +151,7 @@ def _windows(run: Run, region: Region, location: Location) -> list[EagerOps]:
     What a program does in several regions costs the same in each. Where the line is in no window
     (long stacks are cut off), the windows of the region count: of its steps, or outside of steps.
     """
-    timed = [seen for seen in run.facts(EagerOps, region.process) if seen.ops]
-    windows = [seen for seen in timed if not _makes_variables(seen)]
+    windows = list(filter(_runs_ops_only, run.facts(EagerOps, region.process)))
     inside = [seen for seen in windows if region.start <= seen.time <= region.stop]
     for among in (inside, windows):
         if at_line := [seen for seen in among if _saw(seen, location)]:
@@ -160,10 +159,10 @@ def _windows(run: Run, region: Region, location: Location) -> list[EagerOps]:
     return [seen for seen in inside if seen.outside == bool(region.stretch)]
 
 
-def _makes_variables(window: EagerOps) -> bool:
-    """Models were built meanwhile, which no compiled function does."""
+def _runs_ops_only(window: EagerOps) -> bool:
+    """Whether it saw ops and no models were built meanwhile, which no compiled function does."""
     made = sum(count for name, count in window.top if name in _MAKES_VARIABLES)
-    return made >= _VARIABLES_SHARE * window.ops
+    return made < _VARIABLES_SHARE * window.ops
 
 
 def _saw(window: EagerOps, location: Location) -> bool:
@@ -180,7 +179,7 @@ def _repeats_ops(windows: Sequence[EagerOps]) -> bool:
 
 def _samples(run: Run, region: Region) -> tuple[float, Weighted]:
     """Seconds per sample, and the samples in which TensorFlow was called op by op."""
-    samples = _completed([sample for sample in run.samples_of(region.process) if sample.stack])
+    samples = _completed(by_users(run.samples_of(region.process)))
     counted = [(sample, sample.within(region.start, region.stop)) for sample in samples]
     eager = [(sample, count) for sample, count in counted if count and _is_eager(sample)]
     return (region.stop - region.start) / max(_weight(counted), 1e-9), eager
@@ -231,20 +230,29 @@ def _hottest(samples: Weighted, sources: Sources) -> _Hot | None:
     if _weight(samples) < _FEW_SAMPLES:
         return None
     found: _Hot | None = None
-    held, depth, repeated = samples, 0, False
+    path = _heaviest(samples, sources)
+    for hot in dropwhile(lambda each: not _is_repeated(each.location, sources), path):
+        if found is not None and hot.location.function == _LAYER:
+            return replace(found, calls_model=True)
+        found = hot
+    return found
+
+
+def _heaviest(samples: Weighted, sources: Sources) -> Iterator[_Hot]:
+    """From the outermost line inwards, as long as a line holds most of the samples."""
+    held, depth, least = samples, 0, 0.0
     while groups := _by_loop(held, depth, sources):
-        group = max(groups, key=lambda lines: sum(map(_weight, lines.values())))
-        weight = sum(map(_weight, group.values()))
-        if found is not None and weight < _HELD_SHARE * _weight(held):
-            break
+        group = max(groups, key=_whole)
+        if _whole(group) < least:
+            return
         line = max(group, key=lambda place: _weight(group[place]))
-        if found is not None and repeated and line.function == _LAYER:
-            found = replace(found, calls_model=True)
-            break
-        found = _Hot(line, weight)
-        repeated = repeated or _is_repeated(line, sources)
+        yield _Hot(line, _whole(group))
         held, depth = group[line], depth + 1
-    return found if repeated else None
+        least = _HELD_SHARE * _weight(held)
+
+
+def _whole(group: Mapping[Location, Weighted]) -> float:
+    return sum(map(_weight, group.values()))
 
 
 def _by_loop(samples: Weighted, depth: int, sources: Sources) -> list[dict[Location, Weighted]]:

@@ -13,6 +13,7 @@ from unslow.analyse.places import locations
 from unslow.analyse.run.during import facts_during
 from unslow.analyse.sampled_time import in_steps
 from unslow.analyse.scopes import Scope
+from unslow.analyse.stats.robust import ratio
 from unslow.facts.eager import EagerOps
 from unslow.model import Location, Loop, Phase, Run, Sample
 
@@ -21,6 +22,7 @@ from unslow.model import Location, Loop, Phase, Run, Sample
 _CALL = 8.0
 _NODE = 0.07
 _FEW_SAMPLES = 30
+_SIGNS = {**dict.fromkeys(LIBRARIES, 1), "python": 0}  # of a sample by what ran; others count less
 _OWN_PHASES = (Phase.RUN, Phase.OTHER, Phase.BUILD)
 
 
@@ -62,8 +64,8 @@ class EagerCost:
 
 def eager_cost(run: Run, loop: Loop) -> EagerCost | None:
     """The cost of a loop's eager ops; None where no window saw any."""
-    seen = [window for window in facts_during(run, loop, EagerOps) if window.ops]
-    windows = [window for window in seen if not window.outside]  # a moment is not a step
+    seen = facts_during(run, loop, EagerOps)
+    windows = [window for window in seen if window.ops and not window.outside]
     if not windows or loop.steps < 2:
         return None
     ops = int(np.median([window.ops for window in windows]))
@@ -108,8 +110,7 @@ def compiled_dispatch(floor: float, ops: int) -> float:
 
 def _eager_share(run: Run, loop: Loop) -> float:
     """The share of a step in TensorFlow's own code, without waits, saves and evaluations."""
-    total = loop.total or 1.0
-    own = sum(loop.phase(phase) for phase in _OWN_PHASES) / total
+    own = ratio(sum(map(loop.phase, _OWN_PHASES)), loop.total)
     scope = Scope(run, loop.process)
     inside = [sample for sample in scope.samples if _counts(sample)]
     whole = in_steps(inside)
@@ -126,13 +127,13 @@ def _is_run(sample: Sample, library_lines: Collection[tuple[Location, ...]]) -> 
 
 
 def _counts(sample: Sample) -> bool:
-    return sample.training and sample.in_steps > 0 and sample.phase in _OWN_PHASES
+    return sample.training and sample.phase in _OWN_PHASES
 
 
 def _library_lines(samples: Iterable[Sample]) -> set[tuple[Location, ...]]:
     """The user's lines below which TensorFlow mostly runs; what else runs there is run by it."""
-    inside, outside = Counter[tuple[Location, ...]](), Counter[tuple[Location, ...]]()
+    beyond_others = Counter[tuple[Location, ...]]()
     for sample in samples:
-        counter = inside if sample.leaf in LIBRARIES else outside
-        counter[sample.stack[:1]] += sample.in_steps * (sample.leaf != "python")
-    return {line for line, count in inside.items() if count > outside[line]}
+        sign = _SIGNS.get(sample.leaf, -1)
+        beyond_others[sample.stack[:1]] += sign * sample.in_steps
+    return {line for line, count in beyond_others.items() if count > 0}

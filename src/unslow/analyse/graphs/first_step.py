@@ -97,11 +97,8 @@ def _prepared(loop: Loop, calls: Sequence[Call], run_phase: float) -> tuple[floa
     extra = max(0.0, run_phase - float(np.median(loop.phases[1:, Phase.RUN])))
     parts = (0.0, 0.0, 0.0)
     if seen:
-        parts = (
-            sum(profile.prepare for profile in seen),
-            sum(profile.compile for profile in seen),
-            sum(profile.data for profile in seen),
-        )
+        each = [(profile.prepare, profile.compile, profile.data) for profile in seen]
+        parts = tuple(np.sum(each, axis=0).tolist())
     elif loop.style in ("function", "session", "keras"):
         compiles = any(call.fact.jit for call in calls)
         parts = (0.0, extra, 0.0) if compiles else (extra, 0.0, 0.0)

@@ -64,7 +64,7 @@ def _constants(run: Run, loop: Loop, first: FirstStep) -> Fault | None:
     worst = max(baked, key=lambda constants: constants.bytes, default=None)
     if worst is None or worst.bytes < _MANY_CONSTANTS:
         return None
-    calls = [call for call in first.calls if call.fact.time >= worst.time] or list(first.calls)
+    calls = [call for call in first.calls if call.fact.time >= worst.time]
     took = sum(call.fact.took for call in calls)
     spent = took - first.usual
     saved = spent - _PER_NODE * nodes_traced(run, calls)

@@ -11,7 +11,7 @@ import numpy as np
 from unslow.analyse.grouping import grouped
 from unslow.analyse.host.machine import during, process_of
 from unslow.analyse.places import lines_in
-from unslow.analyse.sampled_time import in_steps, is_at
+from unslow.analyse.sampled_time import in_steps, is_at, training_samples
 from unslow.analyse.stats.growth import Law, fit_law
 from unslow.analyse.stats.robust import ratio
 from unslow.facts.schema import Place, Stack
@@ -57,7 +57,7 @@ class GraphGrowth:
 
     def _creating(self, run: Run, loop: Loop) -> float:
         """Seconds in which the lines made their ops, by stack samples."""
-        mine = [sample for sample in run.samples_of(loop.process) if sample.training]
+        mine = training_samples(run, loop.process)
         lines = lines_in(self.lines)
         making = [sample for sample in mine if _in_library(sample) and is_at(sample, lines)]
         return ratio(run.trained * in_steps(making), in_steps(mine))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bisect
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ import numpy as np
 
 from unslow.analyse.grouping import grouped
 from unslow.analyse.host.machine import process_of
-from unslow.analyse.places import function_of, line_of
+from unslow.analyse.places import by_users, function_of, line_of
 from unslow.analyse.sampled_time import untimed_seconds_at
 from unslow.facts.memory import Compile, Model
 from unslow.facts.schema import Place, Stack
@@ -57,7 +56,7 @@ def remade_model(run: Run, loop: Loop) -> Remade | None:
 
 def _models(run: Run, loop: Loop) -> Iterator[Remade]:
     """Models of equal weights that one line makes."""
-    made = [model for model in run.facts(Model, loop.process) if model.stack]
+    made = by_users(run.facts(Model, loop.process))
     for models in grouped(made, lambda model: line_of(model.stack[0])).values():
         alike = _alike(_outermost(models))
         first = {model.weights: model for model in reversed(alike)}
@@ -79,26 +78,26 @@ def _alike(models: Sequence[Model]) -> list[Model]:
 
 def _compiles(run: Run, loop: Loop) -> Iterator[Remade]:
     """compile() calls for one and the same model at one line."""
-    made = [call for call in run.facts(Compile, loop.process) if call.stack and call.model]
+    made = [call for call in by_users(run.facts(Compile, loop.process)) if call.model]
     for calls in grouped(made, lambda call: (call.stack[0], call.model)).values():
         yield Remade(loop, calls, _traced_after(loop, [call.time for call in calls[1:]]))
 
 
-def _traced_after(loop: Loop, times: Iterable[float]) -> list[int]:
+def _traced_after(loop: Loop, times: Sequence[float]) -> list[int]:
     """The rows of the steps that end next after some moments, and trace."""
-    rows = {bisect.bisect_left(loop.end, time) for time in times}
-    inside = [row for row in sorted(rows) if 0 < row < len(loop.end)]
-    return [row for row in inside if loop.phases[row, Phase.TRACE] > 0]
+    rows = np.unique(np.searchsorted(loop.end, times))
+    inside = rows[(rows > 0) & (rows < len(loop.end))]
+    traced: list[int] = inside[loop.phases[inside, Phase.TRACE] > 0].tolist()
+    return traced
 
 
 def remaking_seconds(run: Run, remade: Remade) -> float:
     """What tracing, building and preparing take in those steps, and making the model."""
     loop = remade.loop
-    usual = float(np.median(loop.phases[:, Phase.RUN]))
-    preparing = 0.0
-    for phases in loop.phases[list(remade.traced)]:
-        beyond = max(0.0, float(phases[Phase.RUN]) - usual)
-        preparing += float(phases[Phase.TRACE] + phases[Phase.BUILD]) + beyond
+    usual = np.median(loop.phases[:, Phase.RUN])
+    phases = loop.phases[list(remade.traced)]
+    beyond = np.maximum(0.0, phases[:, Phase.RUN] - usual)
+    preparing = float((phases[:, Phase.TRACE] + phases[:, Phase.BUILD] + beyond).sum())
     needed_again = len(remade.traced) / len(remade.made)
     return preparing + untimed_seconds_at(run, loop, remade.stack[0]) * needed_again
 

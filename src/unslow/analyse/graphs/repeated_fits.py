@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from unslow.analyse.grouping import grouped
-from unslow.analyse.places import line_of
+from unslow.analyse.places import by_users, line_of
 from unslow.analyse.run.thinned import weighted
-from unslow.analyse.sampled_time import in_steps, passes
+from unslow.analyse.sampled_time import below, in_phase, in_steps, training_samples
 from unslow.analyse.scopes import Sources
-from unslow.analyse.stats.robust import median_of
+from unslow.analyse.stats.robust import median_of, ratio
 from unslow.facts.functions import Trace
 from unslow.facts.keras import Fit
 from unslow.model import Location, Loop, Phase, Run
@@ -77,8 +77,10 @@ def refits(run: Run) -> Iterable[Refit]:
 
 
 def _repeated(run: Run) -> Iterable[tuple[Refit, Calls]]:
-    fits = [(fit, weight) for fit, weight in weighted(run.facts(Fit)) if fit.stack]
-    by_line = grouped(fits, lambda call: (call[0].process, Location(*call[0].stack[0])))
+    by_line = grouped(
+        weighted(by_users(run.facts(Fit))),
+        lambda call: (call[0].process, Location(*call[0].stack[0])),
+    )
     for (process, place), calls in by_line.items():
         loop = next((loop for loop in run.loops_of(process) if _is_fit(loop, place)), None)
         models = grouped(calls, lambda call: call[0].model).values()
@@ -127,8 +129,8 @@ def _rows(loop: Loop, calls: Calls) -> tuple[Ints, Ints]:
     there.
     """
     begun = np.unique(np.searchsorted(loop.end, [event.time for event, _ in calls]))
-    before_gaps = [event.time for (event, _), (_, weight) in pairwise(calls) if weight > 1]
-    all_seen = next(iter(before_gaps), math.inf)
+    before_gaps = (event.time for (event, _), (_, weight) in pairwise(calls) if weight > 1)
+    all_seen = next(before_gaps, math.inf)
     others = np.setdiff1d(np.arange(1, np.searchsorted(loop.end, all_seen)), begun)
     return begun[(begun > 0) & (begun < len(loop.end))], others
 
@@ -144,7 +146,6 @@ def _refit(run: Run, loop: Loop, place: Location, models: Sequence[Calls]) -> Re
     first, _ = _rows(loop, repeated)
     number = sum(weight for _, weight in calls)
     traces = _keras_traces(run, loop.process, after=repeated[0][0].time)
-    outermost = [(trace, weight) for trace, weight in traces if trace.depth == 0]
     extra = _extra(run, loop, place, first)
     return Refit(
         location=place,
@@ -153,7 +154,7 @@ def _refit(run: Run, loop: Loop, place: Location, models: Sequence[Calls]) -> Re
         epochs=max((fit.epochs for fit, _ in calls if isinstance(fit.epochs, int)), default=1),
         traces=sum(weight for _, weight in traces),
         arrays=all(fit.data in ("ndarray", "EagerTensor") for fit, _ in calls),
-        trace_seconds=sum(weight * trace.took for trace, weight in outermost),
+        trace_seconds=sum(weight * trace.took for trace, weight in traces if trace.depth == 0),
         models=len(models),
         seconds=extra * (number - len(models)) / max(1, len(first)),
         trained=loop.phase(Phase.RUN) / number,
@@ -181,8 +182,6 @@ def _keras_traces(run: Run, process: int, after: float) -> list[tuple[Trace, int
 
 def _outside(run: Run, loop: Loop, place: Location) -> float:
     """The share of the Python between calls that is not below the call of fit()."""
-    samples = [sample for sample in run.samples_of(loop.process) if sample.training]
-    between = [sample for sample in samples if sample.phase is Phase.OTHER]
-    below = [sample for sample in between if passes(sample, place.file, (place.line,))]
-    total = in_steps(between)
-    return 1 - in_steps(below) / total if total else 0.0
+    between = in_phase(training_samples(run, loop.process), Phase.OTHER)
+    in_fit = below(between, place.file, (place.line,))
+    return ratio(in_steps(between) - in_steps(in_fit), in_steps(between))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -28,7 +27,7 @@ from unslow.analyse.places import lines_in, places_of
 from unslow.analyse.run.during import in_training
 from unslow.analyse.stats.robust import median_of
 from unslow.facts.data import IteratorMade
-from unslow.facts.functions import Trace
+from unslow.facts.functions import CallProfile, Trace
 from unslow.model import Loop, Phase, Run
 
 if TYPE_CHECKING:
@@ -47,6 +46,7 @@ _LONG_SECONDS = 0.05
 _OF_FIRST = 0.2
 _MOST_WAITING = 0.5  # of the seconds of long steps, that the step is known to wait for data
 _UNEXPLAINED = frozenset(("long", "early"))
+_NO_CALL = CallProfile(0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 def usual_seconds(calls: Sequence[Call]) -> float:
@@ -153,10 +153,8 @@ def _first_compilation(run: Run, loop: Loop) -> tuple[float, float]:
     Both are 0 where no window saw it.
     """
     firsts = [call for call in calls_in(run, loop) if call.was("first")]
-    longest = max(profiles(firsts), key=lambda profile: profile.compile, default=None)
-    if longest is None or not longest.compile:
-        return 0.0, 0.0
-    return longest.compile, longest.run + longest.data
+    longest = max(profiles(firsts), key=lambda profile: profile.compile, default=_NO_CALL)
+    return (longest.compile, longest.run + longest.data) if longest.compile else (0.0, 0.0)
 
 
 def _untraced(run: Run, loop: Loop) -> tuple[Floats, Floats, float]:
@@ -189,7 +187,6 @@ def _waiting(run: Run, loop: Loop) -> float:
 
     That the first pass waits for a cache to fill is no fault of the input, but looks the same here.
     """
-    feeding = [one for one in pipelines(run) if one.is_seen_in(loop) and not one.in_python]
-    measured = [one.wait * one.over for one in feeding if not one.evaluates and one.over]
-    known = sum(seconds for seconds in measured if math.isfinite(seconds))
-    return max(known, waits.hidden_in_runs(run).get(loop, 0.0))
+    inside = [one for one in pipelines(run) if not (one.in_python or one.evaluates)]
+    measured = [one.wait * one.over for one in inside if one.is_seen_in(loop)]
+    return max(float(np.nansum(measured)), waits.hidden_in_runs(run).get(loop, 0.0))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from unslow.analyse.graphs.traces import Change, OutermostTrace, nearest_changes
 from unslow.analyse.grouping import grouped
@@ -43,9 +44,7 @@ def blamed(run: Run, found: Iterable[OutermostTrace]) -> Iterable[Blamed]:
     found = list(found)
     called = [trace for trace in found if trace.fact.way != "data" and trace.fact.function]
     for traces in grouped(called, lambda trace: trace.fact.function).values():
-        answer = _argument(run, traces)
-        if answer is not None:
-            yield answer
+        yield from islice(_arguments(run, traces), 1)
     methods = [trace for trace in found if trace.fact.way == "method"]
     for traces in grouped(methods, lambda trace: (trace.place, trace.fact.weights)).values():
         yield from _recreated(run, traces, _ANOTHER_OBJECT)
@@ -54,20 +53,19 @@ def blamed(run: Run, found: Iterable[OutermostTrace]) -> Iterable[Blamed]:
         yield from _recreated(run, traces, _ANOTHER_PIPELINE)
 
 
-def _argument(run: Run, found: Sequence[OutermostTrace]) -> Blamed | None:
-    """The argument that most of the traces of a function are due to."""
+def _arguments(run: Run, found: Sequence[OutermostTrace]) -> Iterator[Blamed]:
+    """The arguments that traces of a function are due to, the one of most traces first."""
     changes = []
     for trace, changed in nearest_changes(found):
         if in_training(run, trace.fact):
             changes += [(trace, change) for change in _decisive(changed)]
     groups = grouped(changes, lambda pair: (pair[1].argument, pair[1].reason))
-    for (argument, reason), members in sorted(groups.items(), key=lambda group: -len(group[1])):
-        change = members[0][1]
-        due = [trace for trace, _ in members]
-        is_settled = reason == "shape" and _settled(run, due)
+    for members in sorted(groups.values(), key=len, reverse=True):
+        due, reasons = zip(*members, strict=True)
+        change = reasons[0]
+        is_settled = change.reason == "shape" and _settled(run, due)
         if len(members) > _allowed(change) and not is_settled:
-            return Blamed(argument, reason, change, found, due)
-    return None
+            yield Blamed(change.argument, change.reason, change, found, due)
 
 
 def _decisive(changed: Sequence[Change]) -> Sequence[Change]:

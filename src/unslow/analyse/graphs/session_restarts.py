@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from unslow.analyse.grouping import grouped
-from unslow.analyse.places import innermost
+from unslow.analyse.places import by_users
 from unslow.analyse.run.thinned import weighted
 from unslow.analyse.stats.robust import median_of
 from unslow.facts.sessions import Reopened, Restarted
@@ -28,20 +28,19 @@ Reopenings = list[tuple[Reopened, int]]  # with the number that each stands for
 
 def reopened_sessions(run: Run) -> dict[Location, Reopenings]:
     """First runs in new sessions during training, by the line that opened them."""
-    first_runs = [(one, weight) for one, weight in weighted(run.facts(Reopened)) if one.stack]
+    first_runs = weighted(by_users(run.facts(Reopened)))
     training = [(one, weight) for one, weight in first_runs if run.loop_of(one) is not None]
     return grouped(training, lambda pair: Location(*pair[0].stack[0]))
 
 
 def pipeline_restarts(run: Run, loop: Loop) -> dict[Location, PipelineRestarts]:
     """By line that runs the initializer of an iterator in a session while the loop trains."""
-    seen = [(one, weight) for one, weight in weighted(run.facts(Restarted)) if loop.holds(one)]
-    by_line = grouped(seen, lambda pair: innermost(pair[0].stack))
+    seen = weighted(by_users(run.facts(Restarted)))
+    in_loop = [(one, weight) for one, weight in seen if loop.holds(one)]
+    by_line = grouped(in_loop, lambda pair: Location(*pair[0].stack[0]))
     usual = median_of(loop.phases[:, Phase.RUN])
     found = {}
     for where, restarts in by_line.items():
-        if where is None:
-            continue
         count = sum(weight for _, weight in restarts)
         seconds = sum(max(0.0, restart.took - usual) * weight for restart, weight in restarts)
         start = median(restart.start for restart, _ in restarts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from statistics import median
@@ -14,6 +14,7 @@ from unslow.analyse import wording as say
 from unslow.analyse.grouping import grouped
 from unslow.analyse.places import Line
 from unslow.analyse.run.during import facts_during
+from unslow.analyse.stats.robust import ratio
 from unslow.cause import CannotJudge
 from unslow.facts.schema import Place
 from unslow.facts.sessions import InspectedRun
@@ -91,8 +92,11 @@ def sites(run: Run, loop: Loop) -> list[Site]:
     steps = inspected_steps(run, loop)
     everything = list(chain.from_iterable(steps))
     by_line = grouped(everything, lambda ran: (_line(ran), ran.updates))
-    whole = sum(ran.took for ran in everything) or 1.0
-    return [_site(run, runs, everything, whole / len(steps)) for runs in by_line.values()]
+    return [_site(run, runs, everything) for runs in by_line.values()]
+
+
+def _seconds(runs: Iterable[InspectedRun]) -> float:
+    return sum(ran.took for ran in runs)
 
 
 def _place(ran: InspectedRun) -> Place:
@@ -103,10 +107,7 @@ def _line(ran: InspectedRun) -> Line:
     return _place(ran)[:2]
 
 
-def _site(
-    run: Run, runs: Sequence[InspectedRun], everything: Sequence[InspectedRun], step: float
-) -> Site:
-    """`step` is the seconds of all runs of a step."""
+def _site(run: Run, runs: Sequence[InspectedRun], everything: Sequence[InspectedRun]) -> Site:
     fetches = chain.from_iterable(ran.fetches for ran in runs)
     steps = len({ran.cycle for ran in everything})
     updates = {ran.update[0][:2] for ran in runs if ran.update}
@@ -116,7 +117,7 @@ def _site(
         updates=runs[0].updates,
         per_step=len(runs) / steps,
         seconds=median(ran.took for ran in runs),
-        share=sum(ran.took for ran in runs) / (step * steps),
+        share=ratio(_seconds(runs), _seconds(everything)),
         own=median(_own(ran) for ran in runs),
         mergeable=all(ran.same_before or ran.same_after for ran in runs),
         update=updates.pop() if len(updates) == 1 else None,

@@ -60,11 +60,9 @@ def traces(run: Run) -> list[OutermostTrace]:
     for trace, weight in weighted(outermost):
         key = _function(trace)
         first_run = _around(trace, first_runs.get(key, ()))
-        whole = trace.took
-        if first_run is not None:
-            whole = max(whole, _own_part(first_run, trace, same_function[key]))
+        own = _own_part(first_run, trace, same_function[key])
         prepared = _prepared(_around(trace, calls.get(key, ())))
-        found.append(OutermostTrace(trace, whole, prepared, weight))
+        found.append(OutermostTrace(trace, max(trace.took, own), prepared, weight))
     return found
 
 
@@ -74,17 +72,19 @@ def _prepared(call: TracedCall | None) -> float:
     return profile.prepare if profile is not None else 0.0
 
 
-def _own_part(call: TracedCall, trace: Trace, of_function: Sequence[Trace]) -> float:
-    """What of a call belongs to a trace in it.
+def _own_part(call: TracedCall | None, trace: Trace, of_function: Sequence[Trace]) -> float:
+    """What of a call belongs to a trace in it; without a call, the trace itself.
 
     A function that makes variables is traced twice in its first call: the last trace gets the
     call, without the other one.
     """
-    after = bisect_right(of_function, call.time, key=_time)
-    if not after or of_function[after - 1] is not trace:
+    if call is None:
         return trace.took
     first = bisect_left(of_function, call.time - call.took, key=_time)
-    return call.took - sum(each.took for each in of_function[first : after - 1])
+    last = bisect_right(of_function, call.time, key=_time) - 1
+    if of_function[last] is not trace:
+        return trace.took
+    return call.took - sum(each.took for each in of_function[first:last])
 
 
 def _by_function(calls: Iterable[TracedCall]) -> dict[tuple[int, int], list[TracedCall]]:
@@ -152,29 +152,34 @@ _SHAPE = re.compile(r"[(\[](?:\d+|None|, ?)*[)\]]")  # as specs of other types s
 def changes(old: Mapping[str, str], new: Mapping[str, str]) -> list[Change]:
     """Each argument that changed, by its first leaf that did."""
     found: dict[str, Change] = {}
-    for leaf in [*new, *(leaf for leaf in old if leaf not in new)]:
+    for leaf in {**new, **old}:
         one, other = old.get(leaf, ""), new.get(leaf, "")
-        if one == other:
-            continue
         argument = re.split(r"[\[.]", leaf, maxsplit=1)[0]
-        if argument not in found:
+        if one != other and argument not in found:
             found[argument] = Change(argument, leaf, _reason(one, other), one, other)
     return list(found.values())
 
 
-_REASONS = {"bool": "flag", "str": "string", "object": "object", "variable": "variable"}
+# By the kinds of both values.
+_REASONS = (
+    ({"int", "float", "complex"}, "number"),
+    ({"bool"}, "flag"),
+    ({"str"}, "string"),
+    ({"object"}, "object"),
+    ({"variable"}, "variable"),
+    ({"list", "tuple", "dict", "namedtuple", "attrs"}, "length"),
+)
 
 
 def _reason(old: str, new: str) -> str:
     kinds = {old.partition(" ")[0], new.partition(" ")[0]}
     if "NoneType" in kinds:
         return "none"
-    if kinds <= {"int", "float", "complex"}:
-        return "number"
-    if len(kinds) == 1 and kinds <= _REASONS.keys():
-        return _REASONS[kinds.pop()]
-    if kinds <= {"list", "tuple", "dict", "namedtuple", "attrs"}:
-        return "length"
+    plain = (reason for group, reason in _REASONS if kinds <= group)
+    return next(plain, "") or _tensor_reason(old, new)
+
+
+def _tensor_reason(old: str, new: str) -> str:
     one, other = _TENSOR.match(old), _TENSOR.match(new)
     if one is None or other is None:
         return "shape" if _SHAPE.sub("", old) == _SHAPE.sub("", new) else "type"

@@ -63,12 +63,13 @@ class UnrolledLoop:
 
 def unrolled_loops(run: Run) -> Iterator[UnrolledLoop]:
     calls = unusual_calls(run)
-    facts = list(filter(_is_loop, run.facts(Unrolled)))
-    for fact in facts:
+    called = []
+    for fact in filter(_is_loop, run.facts(Unrolled)):
+        call = _call_around(fact, calls)
         if fact.session:
             yield from _in_session(run, fact)
-    traced = [(fact, _call_around(fact, calls)) for fact in facts if not fact.session]
-    called = [(fact, call) for fact, call in traced if call is not None]
+        elif call is not None:
+            called.append((fact, call))
     for found in grouped(called, lambda pair: pair[0].place).values():
         yield from _in_function(run, found)
 
@@ -82,9 +83,7 @@ def _is_loop(fact: Unrolled) -> bool:
 def _in_session(run: Run, fact: Unrolled) -> Iterator[UnrolledLoop]:
     """The graph was built before the first step, and made ready in it."""
     loop = run.loop_of(fact)
-    if loop is None or loop.style != "session" or len(loop.seconds) < 2:
-        return
-    if fact.stack:
+    if loop is not None and loop.style == "session" and fact.stack:
         extra = max(0.0, float(loop.seconds[0]) - loop.typical())
         yield UnrolledLoop(fact, loop, extra, loop.location)
 

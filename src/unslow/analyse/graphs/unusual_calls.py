@@ -47,14 +47,12 @@ def calls_in(run: Run, loop: Loop) -> list[Call]:
 def calls_after_resets(run: Run) -> dict[Location, list[Call]]:
     """Calls in the training that had to prepare their function again, by the line that reset it."""
     reset = [call for call in unusual_calls(run) if call.was("reset", but_not="traced")]
-    by_line = grouped(
-        (call for call in reset if in_training(run, call.fact)), lambda call: call.reset
-    )
-    often = {}
-    for where, calls in by_line.items():
-        if where is not None and number_of(calls) >= FEW_RESETS:
-            often[where] = calls
-    return often
+    in_loops = [call for call in reset if in_training(run, call.fact)]
+    return {
+        where: calls
+        for where, calls in grouped(in_loops, lambda call: call.reset).items()
+        if where is not None and number_of(calls) >= FEW_RESETS
+    }
 
 
 def number_of(calls: Sequence[Call]) -> int:

@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 
 import numpy as np
 
 from unslow.analyse.grouping import grouped
 from unslow.analyse.loop_phases import LIBRARIES, is_between_calls
 from unslow.analyse.places import Line, function_of, line_of, lines_in
-from unslow.analyse.sampled_time import in_steps, is_at, passes
+from unslow.analyse.sampled_time import below, in_phase, in_steps, is_at
 from unslow.analyse.scopes import Scope, Sources
 from unslow.facts.memory import Sizes
 from unslow.facts.process import ITERATOR_END, MODULE_IMPORT
@@ -48,7 +47,7 @@ class Hot:
     function: str = ""  # whose lines are counted together
 
 
-@dataclass
+@dataclass(eq=False)
 class _Node:
     """A line in the tree of stacks, outermost line first."""
 
@@ -195,7 +194,7 @@ def _narrowed(top: _Node, group: list[_Node], sources: Sources) -> Iterator[list
 
     A loop may spread its time over several lines: then all of them, the largest last.
     """
-    found = [*(other for other in group if other is not top), top]
+    found = sorted(group, key=lambda node: node is top)
     least = _count(found) / 2
     node = top
     left: list[_Node] = []
@@ -205,7 +204,7 @@ def _narrowed(top: _Node, group: list[_Node], sources: Sources) -> Iterator[list
         inner = [node] if node.count >= least else _of_its_loop(node, beside, sources)
         if _count(inner) < least:
             break
-        left += [each for each in beside if not any(each is one for one in inner)]
+        left += [each for each in beside if each not in inner]
         found = inner
     yield found
     for each in left:
@@ -214,11 +213,8 @@ def _narrowed(top: _Node, group: list[_Node], sources: Sources) -> Iterator[list
 
 def _of_its_loop(node: _Node, beside: list[_Node], sources: Sources) -> list[_Node]:
     """The lines of the innermost loop around a line, in the given order."""
-    if not sources.loops(node.place):
-        return [node]
-    lines = sources.repeated_with(node.place)
-    same_file = (each for each in beside if each.place.file == node.place.file)
-    return [each for each in same_file if each.place.line in lines]
+    file, lines = node.place.file, sources.repeated_with(node.place)
+    return [each for each in beside if each.place.file == file and each.place.line in lines]
 
 
 def _halves(scope: Scope) -> tuple[float, float]:
@@ -243,7 +239,7 @@ def _grew(first: int, second: int, steps: tuple[float, float]) -> bool:
 
 def hottest_below(run: Run, process: int, function: Location, phase: Phase) -> Location | None:
     """The innermost line that holds most of a function's time in a phase, if one line does."""
-    samples = [sample for sample in run.samples_of(process) if sample.phase is phase]
+    samples = in_phase(run.samples_of(process), phase)
     group = _tree((sample, _frames_in(function, sample)) for sample in samples)
     if not group:
         return None
@@ -267,7 +263,7 @@ def seconds_around(run: Run, process: int, place: Location) -> float:
     scope = Scope(run, process)
     lines = _inner_loop(place, scope)
     training = [sample for sample in scope.samples if sample.training]
-    here = [sample for sample in training if passes(sample, place.file, lines)]
+    here = below(training, place.file, lines)
     whole = sum(loop.total for loop in scope.training)
     return whole * in_steps(here) / max(1, in_steps(training))
 
@@ -283,12 +279,11 @@ class Grown:
 
 def grows_with(run: Run, process: int, place: Location) -> Grown | None:
     """The container that grew most while a line ran; one that the line names comes first."""
+    here = {(place.file, place.function), (place.file, "<lambda>")}
     by_name: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for inspected in run.facts(Sizes, process):
-        at = inspected.place
-        if at.file == place.file and at.function in (place.function, "<lambda>"):
-            for name, length in inspected.sizes:
-                by_name[name].append((inspected.step, length))
+        for name, length in inspected.sizes if function_of(inspected.place) in here else ():
+            by_name[name].append((inspected.step, length))
     code = run.line(place.file, place.line)
     grown = [one for name, seen in by_name.items() if (one := _grown(name, sorted(seen)))]
     return max(grown, key=lambda one: (*_relevance(one.name, code), one.last), default=None)
@@ -296,8 +291,8 @@ def grows_with(run: Run, process: int, place: Location) -> Grown | None:
 
 def _grown(name: str, seen: list[tuple[int, int]]) -> Grown | None:
     lengths = [length for _, length in seen]
-    rising = all(early <= late for early, late in pairwise(lengths))
-    if len(seen) < _INSPECTIONS or not rising or lengths[-1] < _CONTAINER_GROWN * lengths[0]:
+    is_larger = lengths[-1] >= _CONTAINER_GROWN * lengths[0]
+    if len(seen) < _INSPECTIONS or lengths != sorted(lengths) or not is_larger:
         return None
     return Grown(name, lengths[0], lengths[-1])
 

@@ -39,9 +39,8 @@ class Limit:
 def cores_given(process: Process) -> int:
     """Cores that the process was given: by the machine, its affinity and its container's quota."""
     machine = process.machine
-    quota = machine.get("quota_cores")
-    given = (machine.get("cores") or 1, machine.get("affinity"), quota and max(1, round(quota)))
-    return int(min(filter(None, given)))
+    given = (machine.get("cores"), machine.get("affinity"), machine.get("quota_cores"))
+    return max(1, round(min(filter(None, given), default=1)))
 
 
 def cores_in_use(process: Process, loop: Loop) -> float | None:

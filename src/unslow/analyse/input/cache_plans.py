@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import filterfalse
 from typing import NamedTuple
 
 from unslow.analyse.input.cached_repeats import CachedRepeat, cached_repeat
@@ -68,21 +69,21 @@ class CachePlan:
 
 def cache_plan(run: Run, wait: Wait, pipeline: Pipeline) -> CachePlan | None:
     """A cache of all that is the same in every pass; None where nothing is, or only once."""
-    python = [(stage, python_elements(run, pipeline.process, stage)) for stage in pipeline.stages]
-    made = {stage: found for stage, found in python if found is not None and found.same}
+    made = _made_again(run, pipeline)
     repeated = cached_repeat(pipeline.built)
-    kept, moved = _same_each_pass(_before_cache(pipeline, repeated), made)
-    if not kept or pipeline.has("Snapshot"):
+    stages = _before_cache(pipeline, repeated)
+    kept = _same_each_pass(stages, made)
+    if not kept:
         return None
     last = kept[-1]
-    moved_repeat = _movable(repeated, last)
-    if pipeline.has("Cache") and moved_repeat is None:
+    unrepeated = _movable(repeated, last)
+    is_cached = pipeline.has("Cache") and unrepeated is None
+    known = _known_length(kept, made) / (repeated.count if repeated is not None else 1)
+    passes = _passes(wait, pipeline, last, known)
+    is_of_use = passes >= _FEWEST_PASSES and last.seen and not _is_never_full(pipeline, known)
+    if is_cached or pipeline.has("Snapshot") or not is_of_use:
         return None
-    length = _known_length(kept, made) / (repeated.count if repeated is not None else 1)
-    passes = _passes(wait, pipeline, last, length)
-    if passes < _FEWEST_PASSES or not last.seen or _is_never_full(pipeline, length):
-        return None
-    length = length or pipeline.length * last.items
+    length = known or pipeline.length * last.items
     compared = [made[stage] for stage in kept if stage in made]
     return CachePlan(
         kept=tuple(kept),
@@ -90,14 +91,20 @@ def cache_plan(run: Run, wait: Wait, pipeline: Pipeline) -> CachePlan | None:
         spare=pipeline.spare_bytes,
         passes=passes,
         length=length,
-        moved=moved,
+        moved=_is_above_shuffle(stages, last),
         files=any(stage.asked.files or stage.kind in READERS for stage in kept),
         built=pipeline.sources,
         compared=min((one.compared for one in compared), default=0),
         reordered=any(one.reordered for one in compared),
         shuffled=pipeline.has("Shuffle"),
-        unrepeated=moved_repeat,
+        unrepeated=unrepeated,
     )
+
+
+def _made_again(run: Run, pipeline: Pipeline) -> dict[Stage, PythonElements]:
+    """The stages whose Python was seen to make the same in every pass."""
+    made = ((stage, python_elements(run, pipeline.process, stage)) for stage in pipeline.stages)
+    return {stage: found for stage, found in made if found is not None and found.same}
 
 
 def _before_cache(pipeline: Pipeline, repeated: CachedRepeat | None) -> Sequence[Stage]:
@@ -126,11 +133,10 @@ def python_elements(run: Run, process: int, stage: Stage) -> PythonElements | No
     last = {fact.token: fact for fact in run.facts(PythonElements, process)}
     known = [last[token] for token in tokens if token in last]
     # Other functions of a generator's stage manage its passes.
-    makers = [one for one in known if one.generator] or known
-    is_complete = len(makers) == len(tokens) or any(one.generator for one in makers)
-    if not makers or not is_complete:
+    generators = [one for one in known if one.generator]
+    if not generators and len(known) < max(1, len(tokens)):
         return None
-    least = min(makers, key=lambda one: (one.same, one.compared))
+    least = min(generators or known, key=lambda one: (one.same, one.compared))
     return least if least.compared >= _FEWEST_COMPARED or not least.same else None
 
 
@@ -139,10 +145,12 @@ def _known_length(kept: Sequence[Stage], made: dict[Stage, PythonElements]) -> f
     last = kept[-1]
     if last.asked.length > 0:
         return last.asked.length
-    sources = [stage for stage in kept if stage in made and made[stage].generator]
-    above = kept[kept.index(sources[-1]) + 1 :] if sources else ()
-    is_counted = bool(sources) and all(stage.kind in ("Map", "Prefetch") for stage in above)
-    return made[sources[-1]].elements if is_counted else 0
+    for stage in reversed(kept):
+        if stage in made and made[stage].generator:
+            return made[stage].elements
+        if stage.kind not in ("Map", "Prefetch"):
+            break
+    return 0
 
 
 def _passes(wait: Wait, pipeline: Pipeline, last: Stage, length: float) -> float:
@@ -162,33 +170,42 @@ def _is_never_full(pipeline: Pipeline, length: float) -> bool:
     return pipeline.length * pipeline.batch_size < 0.9 * length
 
 
-def _same_each_pass(
-    stages: Sequence[Stage], made: dict[Stage, PythonElements]
-) -> tuple[list[Stage], bool]:
+def _same_each_pass(stages: Sequence[Stage], made: dict[Stage, PythonElements]) -> list[Stage]:
     """The stages from the source up to the last one that computes the same in every pass.
 
     A shuffle only changes the order, as does a generator that gives the same in another one: what
-    a map computes above it can be computed below it as well. The second value says whether a map
-    must be moved so.
+    a map computes above it can be computed below it as well.
     """
     kept: list[Stage] = []
-    shuffled = reordered = False
-    for stage in reversed([stage for stage in stages if not stage.injected]):
-        if stage.kind == "Shuffle" and stage.name != "ShuffleAndRepeat":
-            shuffled = True
+    in_other_order = False
+    for stage in filterfalse(_is_injected, reversed(stages)):
+        if _only_shuffles(stage):
+            in_other_order = True
             continue
-        is_movable = stage.kind == "Map" or not (shuffled or reordered)
-        if not is_movable or not _is_repeatable(stage, made):
+        if not _is_repeatable(stage, made) or (in_other_order and stage.kind != "Map"):
             break
         kept.append(stage)
-        reordered |= stage in made and made[stage].reordered
-        if (shuffled or reordered) and stage.name == "MapAndBatch":
+        in_other_order |= stage in made and made[stage].reordered
+        if in_other_order and stage.name == "MapAndBatch":
             break
     while kept and not computes(kept[-1]):
         kept.pop()
-    above = stages[: stages.index(kept[-1])] if kept else ()
-    is_moved = shuffled and all(stage.kind != "Shuffle" for stage in above)
-    return kept, is_moved
+    return kept
+
+
+def _is_injected(stage: Stage) -> bool:
+    return stage.injected
+
+
+def _only_shuffles(stage: Stage) -> bool:
+    return stage.kind == "Shuffle" and stage.name != "ShuffleAndRepeat"
+
+
+def _is_above_shuffle(stages: Sequence[Stage], last: Stage) -> bool:
+    """Whether a cache behind a stage must be moved in front of the only shuffle."""
+    kinds = [stage.kind for stage in stages]
+    position = stages.index(last)
+    return "Shuffle" in kinds[position:] and "Shuffle" not in kinds[:position]
 
 
 def computes(stage: Stage) -> bool:

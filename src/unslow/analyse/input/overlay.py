@@ -41,21 +41,20 @@ def base(name: str) -> str:
 
 def match_stages(nodes: Nodes, built: Built) -> list[Match]:
     """Each node with the stages that it came from, from the one that gives batches down."""
-    root = next((node for node in nodes.values() if node.name == "Root"), None)
-    if root is None or not root.inputs:
-        return []
-    return list(_aligned(nodes, root.inputs[0], built, 0 if built else None))
+    tops = (node.inputs[0] for node in nodes.values() if node.name == "Root" and node.inputs)
+    return list(_aligned(nodes, next(tops, None), built, 0 if built else None))
 
 
-def _aligned(nodes: Nodes, number: int, built: Built, position: int | None) -> Iterable[Match]:
-    node = nodes.get(number)
+def _aligned(
+    nodes: Nodes, number: int | None, built: Built, position: int | None
+) -> Iterable[Match]:
+    node = nodes.get(number) if number is not None else None
     if node is None:
         return
     found = _stage_of(nodes, node, built, position)
     if found is None:
         yield Match(node, (), tuple(_all_below(nodes, node.inputs[1:])))
-        if node.inputs:
-            yield from _aligned(nodes, node.inputs[0], built, position)
+        yield from _aligned(nodes, next(iter(node.inputs), None), built, position)
         return
     positions = _with_fused(node, built, found)
     stage_inputs = built[positions[-1]].inputs

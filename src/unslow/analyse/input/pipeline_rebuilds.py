@@ -7,8 +7,8 @@ from itertools import chain
 import numpy as np
 
 from unslow.analyse.graphs.retrace_reasons import Blamed
-from unslow.analyse.places import function_of, lines_in
-from unslow.analyse.sampled_time import in_steps, is_at
+from unslow.analyse.places import by_users, function_of, lines_in
+from unslow.analyse.sampled_time import in_phase, in_steps, is_at
 from unslow.facts.data import BuiltStage, Dataset
 from unslow.model import Phase, Run
 
@@ -25,8 +25,8 @@ def stages_of(run: Run, found: Blamed) -> list[BuiltStage]:
     if caller is None:
         return []
     stages = chain.from_iterable(dataset.stages for dataset in run.facts(Dataset))
-    users = [stage for stage in stages if stage.stack]
-    return [stage for stage in users if function_of(stage.stack[0]) == function_of(caller)]
+    function = function_of(caller)
+    return [stage for stage in by_users(stages) if function_of(stage.stack[0]) == function]
 
 
 def lines_of(run: Run, found: Blamed) -> set[tuple[str, int]]:
@@ -38,9 +38,8 @@ def rebuilding(run: Run, found: Blamed) -> float:
     if found.reason != "pipeline":
         return 0.0
     lines = lines_of(run, found)
-    training = [sample for sample in run.samples if sample.training and sample.stack]
-    untimed = [sample for sample in training if sample.phase is Phase.OTHER]
-    building = [sample for sample in untimed if is_at(sample, lines)]
+    training = [sample for sample in by_users(run.samples) if sample.training]
+    building = [sample for sample in in_phase(training, Phase.OTHER) if is_at(sample, lines)]
     share = in_steps(building) / max(1, in_steps(training))
     needed_once = 1 - 1 / max(2, found.count + 1)
     return _preparing(run, found) + run.trained * share * needed_once
@@ -50,9 +49,9 @@ def _preparing(run: Run, found: Blamed) -> float:
     """The wait for the first batch of each new pipeline, as far as its traces account for it."""
     seconds = 0.0
     for trace in found.traces:
-        for loop in run.loops:
+        loop = run.loop_of(trace.fact)
+        if loop is not None:
             row = int(np.searchsorted(loop.end, trace.fact.time))
-            if loop.start <= trace.fact.time and row < len(loop.end):
-                wait = float(loop.phases[row, Phase.INPUT] * loop.count[row])
-                seconds += min(wait, _PREPARING * trace.seconds) * trace.weight
+            wait = float(loop.phases[row, Phase.INPUT] * loop.count[row])
+            seconds += min(wait, _PREPARING * trace.seconds) * trace.weight
     return seconds

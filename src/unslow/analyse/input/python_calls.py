@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import TypeVar
+
+import numpy as np
 
 from unslow.analyse import wording as say
 from unslow.analyse.grouping import grouped
@@ -21,6 +24,7 @@ _FEWEST_SAMPLES = 8  # fewer may be chance
 SHORT_CALL = 0.002
 
 Stack = tuple[Location, ...]
+F = TypeVar("F", PythonFunction, PythonLine)
 
 
 @dataclass(frozen=True)
@@ -47,21 +51,19 @@ def called_back(run: Run, loop: Loop) -> list[CalledBack]:
 def _called_back(
     run: Run, loop: Loop, function: Location, facts: Sequence[PythonFunction]
 ) -> CalledBack:
-    calls, seconds = 0, 0.0
     # A function has another token in every graph that calls it.
     tokens = grouped(facts, lambda fact: fact.token)
-    for totals in tokens.values():
-        before, after = _at(totals, loop.start), _at(totals, loop.stop)
-        calls += after.count - before.count
-        seconds += after.took - before.took
-    hot = hottest(run, lines_inside(run, loop.process, tokens))
-    return CalledBack(function, calls, seconds, say.place(run, hot or function))
+    ended = [_at(totals, loop.stop) for totals in tokens.values()]
+    begun = [_at(totals, loop.start) for totals in tokens.values()]
+    calls, seconds = np.sum(ended, axis=0) - np.sum(begun, axis=0)
+    hot = hottest(run, lines_inside(run, loop.process, tokens)) or function
+    return CalledBack(function, round(calls), float(seconds), say.place(run, hot))
 
 
-def _at(totals: Sequence[PythonFunction], time: float) -> PythonFunction:
-    """A running total as it was at a time."""
-    nothing = totals[0].replace(count=0, took=0.0)
-    return next((fact for fact in reversed(totals) if fact.time <= time), nothing)
+def _at(totals: Sequence[PythonFunction], time: float) -> tuple[float, float]:
+    """Calls and seconds up to a time, from running totals."""
+    known = ((fact.count, fact.took) for fact in reversed(totals) if fact.time <= time)
+    return next(known, (0.0, 0.0))
 
 
 def lines_inside(run: Run, process: int, tokens: Collection[str]) -> Counter[Stack]:
@@ -71,7 +73,7 @@ def lines_inside(run: Run, process: int, tokens: Collection[str]) -> Counter[Sta
     of the threads that they wait for. Calls too short to be sampled were traced now and then:
     samples of those fall on the lines that release Python's lock.
     """
-    facts = [fact for fact in run.facts(PythonLine, process) if fact.token in tokens]
+    facts = _of(run.facts(PythonLine, process), tokens)
     last = {(fact.token, fact.way, fact.stack): fact for fact in facts}
     ways: dict[str, Counter[Stack]] = defaultdict(Counter)
     for fact in last.values():
@@ -86,14 +88,19 @@ def lines_inside(run: Run, process: int, tokens: Collection[str]) -> Counter[Sta
 
 def _are_short(run: Run, process: int, tokens: Collection[str]) -> bool:
     """Whether a call usually ends before a sample can be taken inside of it."""
-    totals = {one.token: one for one in run.facts(PythonFunction, process) if one.token in tokens}
+    totals = {one.token: one for one in _of(run.facts(PythonFunction, process), tokens)}
     calls = sum(one.count for one in totals.values())
     return sum(one.took for one in totals.values()) < calls * SHORT_CALL
 
 
+def _of(facts: Iterable[F], tokens: Collection[str]) -> list[F]:
+    """Facts about some functions."""
+    return [fact for fact in facts if fact.token in tokens]
+
+
 def by_workers(run: Run, process: int, tokens: Collection[str]) -> bool:
     """Whether some functions only wait for other Python threads, which do the work."""
-    ways = {fact.way for fact in run.facts(PythonLine, process) if fact.token in tokens}
+    ways = {fact.way for fact in _of(run.facts(PythonLine, process), tokens)}
     return ways == {"workers"}
 
 

@@ -244,7 +244,7 @@ def limits_next(wait: Wait, pipeline: Pipeline, stage: Stage) -> tuple[float, st
     """What a step would take if a stage were free, and what would limit it then."""
     seconds, stages = slowest(without(pipeline.stages, stage))
     seconds *= pipeline.per_step
-    if not stages or seconds <= wait.rest:
+    if seconds <= wait.rest:
         return wait.rest, "the step itself"
     place = f" at {stages[0].location}" if stages[0].location else ""
     return seconds, f"{stages[0].name}{place}"

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import enum
 import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from unslow.analyse.grouping import largest_of_each
+from unslow.analyse.memory.activations import activations
 from unslow.analyse.memory.bindings import names_of
 from unslow.analyse.memory.container_growth import growth_line
+from unslow.analyse.memory.parts import MemoryPart, Part
 from unslow.analyse.memory.process_memory import limit
 from unslow.analyse.places import shown
 from unslow.facts.data import BuiltStage, Dataset, PipelineReading
@@ -50,36 +51,7 @@ WORTH_NAMING = 0.1  # of the peak: a smaller part is no finding of its own
 # A constant in a traced graph is in its proto, the optimized graph and the runtime. On TensorFlow
 # 2.21 a matrix of 92 MB cost 1.76 GB at the peak, 19 times its size.
 CONSTANT_COPIES = 2, 20
-_WARM_UP = 3  # steps in which a model allocates what it needs for a step
 _LARGE_CONSTANT = 10e6  # bytes: copies of a smaller one are lost among other small things
-
-
-class Part(enum.Enum):
-    """Who holds a part of the memory."""
-
-    START = "TensorFlow itself"
-    HELD = "your arrays and containers"
-    STATE = "weights, gradients and optimizer state"
-    SOURCE = "arrays in datasets"
-    BUFFER = "pipeline buffers"
-    CONSTANT = "constants in graphs"
-    COPIES = "copies of constants"
-    KEPT = "functions kept for pipelines"
-    TENSORS = "other tensors that Python holds"
-    SLACK = "allocator slack"
-    TEMPORARY = "activations and temporaries"
-    GROWTH = "growth with the steps"
-    REST = "the rest"
-
-
-@dataclass(frozen=True)
-class MemoryPart:
-    """Some bytes of the peak under one name."""
-
-    part: Part
-    name: str
-    bytes: float
-    location: Location | None = None
 
 
 @dataclass(frozen=True)
@@ -148,7 +120,7 @@ def _account(run: Run, process: Process) -> MemoryAccount | None:
     freed = min(rest, _freed_later(process, highest))
     parts.append(MemoryPart(Part.TEMPORARY, "freed after the peak", freed, at))
     parts += _copies_of_constants(parts, rest - freed)
-    parts += _activations(run, process, _unexplained(peak, parts))
+    parts += activations(run, process, _unexplained(peak, parts))
     parts.append(MemoryPart(Part.REST, "what no other part explains", _unexplained(peak, parts)))
     return MemoryAccount(
         process=process.index,
@@ -258,71 +230,6 @@ def _constants(run: Run, process: Process) -> Iterator[MemoryPart]:
     for name, found in by_function.items():
         where = shown(run, found.stack)
         yield MemoryPart(Part.CONSTANT, f"`{name}`", float(found.bytes), where)
-
-
-def _activations(run: Run, process: Process, unexplained: float) -> Iterator[MemoryPart]:
-    """Of what nothing else explains, what was gained while a model ran: at first, and later on."""
-    highs = run.facts(MemoryHigh, process.index)
-    start = float(process.ticks.columns["rss"][0])
-    runs = list(_model_runs(run, process))
-    gained = {each: _gained(highs, start, each) for each in runs}
-    own = []
-    for each in runs:
-        in_others = sum(gained[other] for other in runs if each.encloses(other))
-        own.append(replace(each.part, bytes=max(0.0, gained[each] - in_others)))
-    for part in sorted(own, key=lambda part: -part.bytes):
-        size = min(part.bytes, unexplained)
-        unexplained -= size
-        yield replace(part, bytes=size)
-
-
-@dataclass(frozen=True, eq=False)
-class _ModelRun:
-    """An interval in which a model ran, and the part that its memory is counted as."""
-
-    part: MemoryPart
-    first: float
-    last: float
-
-    def encloses(self, other: _ModelRun) -> bool:
-        """Whether the other is a shorter run inside of this one: a prediction among the steps."""
-        is_same = (self.first, self.last) == (other.first, other.last)
-        return not is_same and self.first <= other.first and other.last <= self.last
-
-
-def _gained(highs: Sequence[MemoryHigh], start: float, ran: _ModelRun) -> float:
-    before = most_until(highs, ran.first, otherwise=start)
-    return max(0.0, most_between(highs, ran.first, ran.last) - before)
-
-
-def most_until(highs: Iterable[MemoryHigh], time: float, otherwise: float) -> float:
-    """The most memory before a moment."""
-    return max((high.bytes for high in highs if high.time < time), default=otherwise)
-
-
-def most_between(highs: Iterable[MemoryHigh], first: float, last: float) -> float:
-    """The most memory in an interval; 0 where no new high was reached in it."""
-    return max((high.bytes for high in highs if first <= high.time <= last), default=0.0)
-
-
-def _model_runs(run: Run, process: Process) -> Iterator[_ModelRun]:
-    """The steps of each loop, and each call of predict and evaluate."""
-    for loop in run.loops_of(process.index):
-        if not len(loop.end):
-            continue
-        warm = float(loop.end[min(_WARM_UP, len(loop.end)) - 1])
-        first = MemoryPart(Part.TEMPORARY, "gained in the first steps", 0.0, loop.update)
-        yield _ModelRun(first, loop.start, warm)
-        later = MemoryPart(Part.GROWTH, "gained in the later steps", 0.0, loop.update)
-        yield _ModelRun(later, warm, loop.stop)
-    for call in run.facts(Prediction, process.index):
-        where = shown(run, call.stack)
-        part = MemoryPart(Part.TEMPORARY, f"gained in `{call.call}`", 0.0, where)
-        yield _ModelRun(part, call.time - call.took, call.time)
-    for made in run.facts(Validation, process.index):
-        where = shown(run, made.stack)
-        part = MemoryPart(Part.TEMPORARY, "gained in the validation", 0.0, where)
-        yield _ModelRun(part, made.time - made.took, made.time)
 
 
 def _copies_of_constants(parts: Iterable[MemoryPart], unexplained: float) -> Iterator[MemoryPart]:

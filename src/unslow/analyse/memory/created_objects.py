@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from unslow.analyse import wording as say
 from unslow.analyse.grouping import grouped
-from unslow.analyse.places import line_of
+from unslow.analyse.places import by_users, line_of
+from unslow.analyse.stats.robust import ratio
 from unslow.facts.memory import Made
 from unslow.facts.schema import Place
 from unslow.model import Location, Loop, Run
@@ -41,7 +42,7 @@ class MadeLine:
 
     @property
     def bytes_kept(self) -> float:
-        return self.bytes * min(1.0, self.alive / self.count) if self.count else 0.0
+        return self.bytes * min(1.0, ratio(self.alive, self.count))
 
 
 def made_often(run: Run, loop: Loop) -> list[MadeLine]:
@@ -52,11 +53,10 @@ def made_often(run: Run, loop: Loop) -> list[MadeLine]:
 
 def made_lines(run: Run, loop: Loop) -> list[MadeLine]:
     """What each line made during a loop: the difference of its running totals."""
-    made = [each for each in run.facts(Made, loop.process) if each.stack]
-    users = [each for each in made if not _is_by_keras(each, loop)]
-    by_line = grouped(users, lambda each: each.stack[0])
-    lines = (_line(run, loop, place, totals) for place, totals in by_line.items())
-    return [line for line in lines if line is not None]
+    made = by_users(run.facts(Made, loop.process))
+    objects = [each for each in made if each.what in _OUTERMOST and not _is_by_keras(each, loop)]
+    by_line = grouped(objects, lambda each: each.stack[0])
+    return [_line(run, loop, place, totals) for place, totals in by_line.items()]
 
 
 def _is_by_keras(made: Made, loop: Loop) -> bool:
@@ -64,17 +64,13 @@ def _is_by_keras(made: Made, loop: Loop) -> bool:
     return loop.style == "keras" and line_of(made.stack[0]) == line_of(loop.location)
 
 
-def _line(run: Run, loop: Loop, place: Place, made: Sequence[Made]) -> MadeLine | None:
+def _line(run: Run, loop: Loop, place: Place, made: Sequence[Made]) -> MadeLine:
     kinds = grouped(made, lambda each: each.what)
-    outer = next((kind for kind in _OUTERMOST if kind in kinds), None)
-    if outer is None:
-        return None
-    totals = kinds[outer]
+    totals = kinds[min(kinds, key=_OUTERMOST.index)]
     variables = kinds.get("variable", [])
     count = _rise(totals, loop, "count")
     # A metric's own seconds hold those of its variables.
-    timed = [each for kind, each in kinds.items() if kind != "compile"]
-    seconds = max(_rise(each, loop, "took") for each in timed)
+    seconds = max(_rise(each, loop, "took") for each in kinds.values())
     return MadeLine(
         location=say.place(run, place),
         kinds=tuple(kinds),

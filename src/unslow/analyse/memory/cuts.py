@@ -15,20 +15,19 @@ from unslow.analyse.memory import account as memory_account
 from unslow.analyse.memory.account import (
     CONSTANT_COPIES,
     MemoryAccount,
-    Part,
     elements,
     holding_line,
-    most_between,
-    most_until,
     source_stages,
 )
+from unslow.analyse.memory.activations import most_between, most_until
 from unslow.analyse.memory.bindings import Names, names_of
+from unslow.analyse.memory.parts import Part
 from unslow.analyse.memory.pipeline_buffers import (
     RepeatedCache,
     long_prefetches,
     repeated_caches,
 )
-from unslow.analyse.places import function_of
+from unslow.analyse.places import by_users, function_of
 from unslow.facts.data import BuiltStage, Dataset
 from unslow.facts.keras import Fit, Prediction, Validation
 from unslow.facts.memory import Broadcast, Holding, MemoryHigh, Weights
@@ -92,9 +91,8 @@ def cuts_of(run: Run, account: MemoryAccount) -> list[Cut]:
 
 def _one_hot(run: Run, account: MemoryAccount, held: Holding) -> Cut:
     """Integer labels take a number per row; Keras also copies what it is given as float32."""
-    casts = 0
-    if held.fed and _is_at_call(account, held):
-        casts = 1 if held.dtype == "float32" else 2
+    cast = 1 if held.dtype == "float32" else 2
+    casts = cast if held.fed and _is_at_call(account, held) else 0
     frees = held.bytes + casts * _FLOAT32 * elements(held)
     classes = f"{held.shape[-1]:,}"
     return Cut(Reason.ONE_HOT, frees, holding_line(run, held), held.path, instead=classes)
@@ -110,10 +108,13 @@ def _wide(run: Run, account: MemoryAccount) -> Iterator[Cut]:
     weights = run.facts(Weights, account.process)
     if not weights or any(each.wide_bytes for each in weights):
         return
-    fed = [held for held in account.held if held.fed and not held.one_hot]
-    for held in (held for held in fed if held.dtype == "float64"):
+    for held in filter(_is_wide, account.held):
         copies = 2 if _is_at_call(account, held) else 1
         yield Cut(Reason.WIDE, copies * held.bytes / 2, holding_line(run, held), held.path)
+
+
+def _is_wide(held: Holding) -> bool:
+    return bool(held.fed) and not held.one_hot and held.dtype == "float64"
 
 
 def _copies(run: Run, account: MemoryAccount) -> Iterator[Cut]:
@@ -123,7 +124,8 @@ def _copies(run: Run, account: MemoryAccount) -> Iterator[Cut]:
     for scope, group in by_scope.items():
         names = names_of(run.sources.get(scope[0], ""), scope[1])
         for held in group:
-            alike = [each.path for each in group if elements(each) == elements(held)]
+            others = [each for each in group if each.path != held.path]
+            alike = [each.path for each in others if elements(each) == elements(held)]
             other, line = _read_last_for(held.path, alike, names)
             if other:
                 where = holding_line(run, held)
@@ -152,9 +154,8 @@ def _read_last_for(name: str, others: Iterable[str], names: Names) -> tuple[str,
         return "", 0
     last = names.last_read(name)
     for other in others:
-        bindings = names.bindings.get(other, []) if other != name else []
-        for binding in bindings:
-            is_last = binding.line <= last <= binding.last_line
+        for binding in names.bindings.get(other, ()):
+            is_last = last in range(binding.line, binding.last_line + 1)
             if is_last and binding.reads(name) and not binding.in_loop:
                 return other, binding.last_line
     return "", 0
@@ -235,7 +236,7 @@ def _constants(account: MemoryAccount) -> Iterator[Cut]:
 
 def _broadcasts(run: Run, account: MemoryAccount) -> Iterator[Cut]:
     """Large tensors that are only made to be reduced, where they are most of the temporaries."""
-    made = [found for found in run.facts(Broadcast, account.process) if found.stack]
+    made = by_users(run.facts(Broadcast, account.process))
     # By line: a function may be traced repeatedly.
     by_line = largest_of_each(made, lambda found: found.stack[0], lambda found: found.bytes)
     temporary = account.held_by(Part.TEMPORARY, Part.REST)

@@ -8,7 +8,7 @@ from typing import Generic, Protocol, TypeVar
 
 from unslow.analyse import wording as say
 from unslow.analyse.grouping import grouped
-from unslow.analyse.places import Anywhere, line_of
+from unslow.analyse.places import Anywhere, by_users, line_of
 from unslow.facts.schema import Tally
 from unslow.model import Location, Run
 
@@ -39,7 +39,7 @@ class Interval(Protocol):
 
 def line_totals(run: Run, loop: Interval, kind: type[T]) -> list[LineTotal[T]]:
     """The most expensive line first; totals from before the interval are subtracted."""
-    written = [fact for fact in run.facts(kind, loop.process) if fact.stack]
+    written = by_users(run.facts(kind, loop.process))
     by_line = grouped(written, lambda fact: fact.stack)
     found = [_gained(run, *_around(loop, facts, kind())) for facts in by_line.values()]
     return sorted((total for total in found if total.count > 0), key=lambda total: -total.seconds)
@@ -47,7 +47,7 @@ def line_totals(run: Run, loop: Interval, kind: type[T]) -> list[LineTotal[T]]:
 
 def last_at_line(facts: Sequence[T], place: Anywhere) -> T | None:
     """The totals of a line over the whole run."""
-    here = [fact for fact in facts if fact.stack and line_of(fact.stack[0]) == line_of(place)]
+    here = [fact for fact in by_users(facts) if line_of(fact.stack[0]) == line_of(place)]
     return here[-1] if here else None
 
 

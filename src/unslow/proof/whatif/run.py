@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from unslow.analyse.grouping import grouped
 from unslow.errors import UnslowError, suggestion
 from unslow.proof.trials import Side, Trial, run_trial
 from unslow.proof.whatif.catalogue import GROUPS, catalogue
@@ -162,34 +164,33 @@ def _without_details(settings: Sequence[Setting], only: Sequence[str]) -> list[S
 
 
 def _details(bench: Bench, tried: Sequence[Setting], only: Sequence[str]) -> list[Setting]:
-    whole = [one for one in tried if one.name == "grappler-off"]
-    rows = [row_of(bench, one, 0) for one in whole]
-    matters = any(row.verdict in ("faster", "slower") for row in rows if row)
+    whole = _rows(bench, [one for one in tried if one.name == "grappler-off"])
+    if not any(row.verdict in ("faster", "slower") for _, row in whole):
+        return []
     done = _without_details(tried, only)
-    return [one for one in tried if one not in done] if matters else []
+    return [one for one in tried if one not in done]
 
 
 def _promising(bench: Bench, tried: Sequence[Setting]) -> list[Setting]:
     """The best of each group that may be faster, best first."""
-    rows = [row for row in _rows(bench, tried) if row.promising]
-    finite = [row for row in rows if row.results.difference != float("inf")]
-    best: dict[str, Setting] = {}
-    for row in sorted(finite, key=lambda row: -row.speedup.value):
-        if row.setting:
-            best.setdefault(row.setting.group, row.setting)
-    return list(best.values())
+    rows = [(setting, row) for setting, row in _rows(bench, tried) if row.promising]
+    finite = [(setting, row) for setting, row in rows if row.results.difference != math.inf]
+    finite.sort(key=lambda found: -found[1].speedup.value)
+    by_group = grouped(finite, lambda found: found[0].group)
+    return [found[0][0] for found in by_group.values()]
 
 
-def _rows(bench: Bench, settings: Sequence[Setting]) -> list[Row]:
-    rows = [row_of(bench, one, 0) for one in settings]
-    return [row for row in rows if row]
+def _rows(bench: Bench, settings: Sequence[Setting]) -> list[tuple[Setting, Row]]:
+    """The settings that were measured."""
+    rows = ((setting, row_of(bench, setting, 0)) for setting in settings)
+    return [(setting, row) for setting, row in rows if row is not None]
 
 
 def _combinations(bench: Bench, tried: Sequence[Setting]) -> list[Setting]:
     """What keeps the results, combined; and everything combined, where that is more."""
-    winners = [row for row in _rows(bench, tried) if row.verdict == "faster"]
-    every = [row.setting for row in winners if row.setting]
-    kept = [row.setting for row in winners if row.setting and row.results.kind in _KEEPS]
+    winners = [(one, row) for one, row in _rows(bench, tried) if row.verdict == "faster"]
+    every = [one for one, _ in winners]
+    kept = [one for one, row in winners if row.results.kind in _KEEPS]
     found = [combined("together", kept)] if len(kept) > 1 else []
     if len(every) > max(1, len(kept)):
         found.append(combined("all together", every))

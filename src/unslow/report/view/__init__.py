@@ -14,6 +14,7 @@ from typing import Any
 
 from unslow import cause
 from unslow.analyse.input.waits import hidden_in_runs
+from unslow.analyse.stats.robust import ratio
 from unslow.analyse.workers.assemble import job_of
 from unslow.model import Diagnosis, Finding, Proof, Run
 from unslow.report.rows import FindingRow, LoopRow
@@ -88,7 +89,7 @@ def view_of(
         "unexplained_share": unexplained_share(diagnosis),
         "own_cost": {
             "seconds": diagnosis.own_seconds,
-            "share": diagnosis.own_seconds / whole if whole > 0 else 0.0,
+            "share": ratio(diagnosis.own_seconds, whole),
             "peak_rss_bytes": diagnosis.own_peak_bytes,
         },
         "healthy": diagnosis.healthy,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from itertools import pairwise
 
+from unslow.analyse.grouping import grouped
 from unslow.facts.functions import Trace
 from unslow.facts.schema import Place
 from unslow.facts.sessions import GraphGrew
-from unslow.model import Run
+from unslow.model import Process, Run
 from unslow.report.words import Row
 
 FUNCTIONS = 8  # functions with a series of their own, the most expensive first
@@ -19,9 +19,7 @@ SAME = "the same arguments"
 
 def traces_of(run: Run) -> list[Row]:
     """Functions that were traced, most expensive first: when, how long, and what had changed."""
-    functions: dict[tuple[str, str], list[Trace]] = defaultdict(list)
-    for trace in run.facts(Trace):
-        functions[trace.name, _place(trace.place)].append(trace)
+    functions = grouped(run.facts(Trace), lambda trace: (trace.name, _place(trace.place)))
     rows = [_function(name, place, traces) for (name, place), traces in functions.items()]
     return sorted(rows, key=lambda row: -row["seconds"])[:FUNCTIONS]
 
@@ -66,9 +64,7 @@ def _place(place: Place) -> str:
 
 def graphs_of(run: Run) -> list[Row]:
     """Session graphs that were seen to grow: nodes over time, and the lines that add them."""
-    graphs: dict[tuple[int, int], list[GraphGrew]] = defaultdict(list)
-    for reading in run.facts(GraphGrew):
-        graphs[reading.process, reading.graph].append(reading)
+    graphs = grouped(run.facts(GraphGrew), lambda reading: (reading.process, reading.graph))
     grown = [each for each in graphs.values() if len({reading.nodes for reading in each}) > 1]
     grown.sort(key=lambda readings: -readings[-1].nodes)
     return [
@@ -82,21 +78,19 @@ def graphs_of(run: Run) -> list[Row]:
 
 def workers_of(run: Run) -> list[Row]:
     """Processes that trained, side by side; nothing where there was only one."""
-    rows = []
-    for process in run.processes:
-        loops = run.loops_of(process.index)
-        if not loops:
-            continue
-        longest = max(loops, key=lambda loop: loop.total)
-        rows.append(
-            {
-                "process": process.index,
-                "name": process.worker or f"process {process.index}",
-                "host": process.host,
-                "steps": sum(loop.steps for loop in loops),
-                "seconds": sum(loop.total for loop in loops),
-                "typical": longest.typical(),
-                "loop": run.loops.index(longest),
-            }
-        )
-    return rows if len(rows) > 1 else []
+    trained = [process for process in run.processes if run.loops_of(process.index)]
+    return [_worker(run, process) for process in trained] if len(trained) > 1 else []
+
+
+def _worker(run: Run, process: Process) -> Row:
+    loops = run.loops_of(process.index)
+    longest = max(loops, key=lambda loop: loop.total)
+    return {
+        "process": process.index,
+        "name": process.worker or f"process {process.index}",
+        "host": process.host,
+        "steps": sum(loop.steps for loop in loops),
+        "seconds": sum(loop.total for loop in loops),
+        "typical": longest.typical(),
+        "loop": run.loops.index(longest),
+    }

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
+
 from unslow.cause import HEADINGS
 from unslow.report.rows import FindingRow
 from unslow.report.words import Row
@@ -15,16 +18,16 @@ def explanations_of(findings: list[FindingRow], rules: list[Row]) -> list[Row]:
 
 
 def _explained(rule: Row) -> Row:
-    parts: list[Row] = []
+    texts: dict[str, list[str]] = defaultdict(list)
+    heading = ""
     for line in rule["words"].splitlines():
-        if line in HEADINGS:
-            parts.append({"heading": line, "paragraphs": [""]})
-        elif not parts:
-            continue
-        elif line.strip():
-            parts[-1]["paragraphs"][-1] += f" {line.strip()}"
-        else:
-            parts[-1]["paragraphs"].append("")
-    for part in parts:
-        part["paragraphs"] = [text.strip() for text in part["paragraphs"] if text.strip()]
+        heading = line if line in HEADINGS else heading
+        texts[heading].append(line)
+    parts = [{"heading": name, "paragraphs": _paragraphs(texts[name][1:])} for name in HEADINGS]
     return {"id": rule["id"], "title": rule["title"], "parts": parts}
+
+
+def _paragraphs(lines: list[str]) -> list[str]:
+    """Lines joined, as far as no empty line divides them."""
+    joined = "\n".join(map(str.strip, lines)).strip()
+    return [" ".join(text.split()) for text in re.split(r"\n\n+", joined)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from dataclasses import replace
 
+from unslow.analyse.stats.robust import ratio
 from unslow.fix.edit.diff import unified_diff
 from unslow.model import Evidence, Finding, Fix, Forecast, Location, Proof, Refusal, Run
 from unslow.report import words
@@ -63,7 +64,7 @@ def is_of_training(run: Run, finding: Finding) -> bool:
 def share_of(run: Run, finding: Finding) -> float:
     """A share of the time in training steps, or of the run where it is no part of them."""
     whole = run.trained if is_of_training(run, finding) else run.seconds
-    return min(1.0, finding.seconds / whole) if whole > 0 else 0.0
+    return min(1.0, ratio(finding.seconds, whole))
 
 
 def location_of(run: Run, location: Location) -> LocationRow:
@@ -85,12 +86,11 @@ def _context(run: Run, location: Location, code: str) -> list[CodeRow]:
     first = max(1, location.line - CONTEXT)
     chosen = [line.expandtabs(4).rstrip() for line in lines[first - 1 : location.line + CONTEXT]]
     rows = textwrap.dedent("\n".join(chosen)).split("\n")
-    numbered: list[CodeRow] = [{"line": first + at, "code": row} for at, row in enumerate(rows)]
-    while not numbered[0]["code"] and numbered[0]["line"] < location.line:
-        del numbered[0]
-    while not numbered[-1]["code"] and numbered[-1]["line"] > location.line:
-        del numbered[-1]
-    return numbered
+    with_code = [number for number, row in enumerate(rows, first) if row] + [location.line]
+    return [
+        {"line": number, "code": rows[number - first]}
+        for number in range(min(with_code), max(with_code) + 1)
+    ]
 
 
 def _evidence(each: Evidence) -> EvidenceRow:
@@ -119,7 +119,7 @@ def _forecast_text(forecast: Forecast) -> str:
         parts.append(f"a step will take {words.seconds(forecast.step_seconds)}")
     if forecast.bytes is not None:
         parts.append(f"memory will hold {words.size(forecast.bytes)}")
-    return f"at step {forecast.step:,} {' and '.join(parts)}" if parts else ""
+    return words.led(f"at step {forecast.step:,} ", " and ".join(parts))
 
 
 def _fix(run: Run, fix: Fix) -> FixRow:

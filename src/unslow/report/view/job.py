@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from unslow.analyse.stats.robust import ratio
 from unslow.analyse.workers.job import Job, State, Work, Worker
 from unslow.report.words import Row
 
@@ -132,7 +133,7 @@ def _row(job: Job, totals: _Totals, row: int, excess: Floats) -> Row:
         "step_seconds": wall / steps,
         "own_seconds": float(totals.own[row].sum()) / steps,
         "wait_seconds": float(totals.wait[row]) / steps,
-        "wait_share": float(totals.wait[row]) / wall if wall > 0 else 0.0,
+        "wait_share": ratio(float(totals.wait[row]), wall),
         "caused_seconds": float(totals.caused[row]),
         "last_share": int(totals.last[row]) / steps,
         "excess": LABELS[most],

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from unslow.analyse.memory.account import MemoryAccount, MemoryPart
+from unslow.analyse.memory.account import MemoryAccount
+from unslow.analyse.memory.parts import MemoryPart
 from unslow.report.words import Row
 
 _VISIBLE = 0.01  # of the peak: smaller parts are added up

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from unslow.analyse.input.pipeline import Pipeline, Stage, pipelines, slowest
+from unslow.analyse.stats.robust import ratio
 from unslow.model import Run
 from unslow.report.words import Row
 
@@ -41,7 +42,7 @@ def _stage(stage: Stage, longest: float, slow: bool) -> Row:
         "code": stage.location.code if stage.location else "",
         "injected": stage.injected,
         "seconds": stage.seconds,
-        "share": min(1.0, stage.seconds / longest) if longest > 0 else 0.0,
+        "share": min(1.0, ratio(stage.seconds, longest)),
         "parallelism": stage.parallelism,
         "tuned": stage.tuned,
         "elements": stage.elements,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
+from itertools import groupby
 
+from unslow.analyse.stats.robust import ratio
 from unslow.model import Finding, Run
 from unslow.planning import is_library
 from unslow.report.view.line_times import Line, LineTime
@@ -47,12 +49,13 @@ def _file(
     rows: list[Row] = []
     for number, code in enumerate(lines, 1):
         time = times.get((file, number))
+        seconds = time.inclusive if time else 0.0
         rows.append(
             {
                 "line": number,
                 "code": code.expandtabs(4).rstrip(),
-                "seconds": time.inclusive if time else 0.0,
-                "share": min(1.0, time.inclusive / run.seconds) if time and run.seconds else 0.0,
+                "seconds": seconds,
+                "share": min(1.0, ratio(seconds, run.seconds)),
                 "findings": marks.get((file, number), []),
             }
         )
@@ -68,13 +71,7 @@ def _worth_showing(rows: list[Row]) -> list[Row]:
         if row["seconds"] or row["findings"]:
             near.update(range(index - AROUND, index + AROUND + 1))
     shown: list[Row] = []
-    left_out = 0
-    for index, row in enumerate(rows):
-        if index not in near:
-            left_out += 1
-            continue
-        if left_out:
-            shown.append({"left_out": left_out})
-        left_out = 0
-        shown.append(row)
-    return [*shown, {"left_out": left_out}] if left_out else shown
+    for is_near, group in groupby(enumerate(rows), key=lambda numbered: numbered[0] in near):
+        found = [row for _, row in group]
+        shown += found if is_near else [{"left_out": len(found)}]
+    return shown

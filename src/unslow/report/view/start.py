@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from unslow.analyse.stats.robust import ratio
 from unslow.facts.process import Imported
 from unslow.model import Loop, Phase, Run
 from unslow.report import words
@@ -84,4 +85,4 @@ def _row(label: str, begin: float, seconds: float, phase: str) -> Row:
 
 
 def _part(value: float, whole: float) -> float:
-    return min(1.0, max(0.0, value / whole)) if whole > 0 else 0.0
+    return min(1.0, max(0.0, ratio(value, whole)))

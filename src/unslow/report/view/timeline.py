@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
+import numpy as np
+
+from unslow.analyse.stats.robust import ratio
 from unslow.model import Finding, Loop, Run
 from unslow.report.view.line_times import Line, LineTime, at
 from unslow.report.words import Row
+
+if TYPE_CHECKING:
+    from unslow.model import Floats
 
 COLUMNS = 120  # of the axis: finer than a reader can tell apart on a wide screen
 LEVELS = 4  # shades
@@ -37,17 +44,16 @@ def timeline_of(run: Run, findings: tuple[Finding, ...], times: Mapping[Line, Li
 def _lane(run: Run, number: int, finding: Finding, times: Mapping[Line, LineTime]) -> Row:
     seen = at(times, finding.location)
     loop = _loop_of(run, finding)
-    is_elsewhere = loop is not None and seen.inclusive < AT_ITS_LINE * finding.seconds
-    spans = [] if is_elsewhere else _shaded(seen.spans, run.seconds)
-    by_loop = not spans and loop is not None
-    if by_loop and loop is not None:
-        spans = [[round(loop.start, 4), round(loop.stop, 4), 2]]
+    spans, by = _shaded(seen.spans, run.seconds), "stack samples of its line"
+    is_elsewhere = not spans or seen.inclusive < AT_ITS_LINE * finding.seconds
+    if loop is not None and is_elsewhere:
+        spans, by = [[round(loop.start, 4), round(loop.stop, 4), 2]], "its loop"
     return {
         "finding": number,
         "cause": finding.cause,
         "line": str(finding.location or ""),
         "process": loop.process if loop else None,
-        "by": "its loop" if by_loop else "stack samples of its line",
+        "by": by,
         "spans": spans,
     }
 
@@ -68,12 +74,9 @@ def _shaded(spans: list[tuple[float, float, float]], whole: float) -> list[list[
     if not spans or whole <= 0:
         return []
     width = whole / COLUMNS
-    filled = [0.0] * COLUMNS
-    for start, end, seconds in spans:
-        _fill(filled, (start, end), seconds, width)
+    parts: Floats = np.sum([_in_columns(*span, width) for span in spans], axis=0) / width
     shaded: list[list[float]] = []
-    for column, seconds in enumerate(filled):
-        part = seconds / width
+    for column, part in enumerate(parts.tolist()):
         if part < LEAST_OF_COLUMN:
             continue
         shade = min(LEVELS, 1 + int(part * LEVELS))
@@ -85,12 +88,8 @@ def _shaded(spans: list[tuple[float, float, float]], whole: float) -> list[list[
     return shaded
 
 
-def _fill(filled: list[float], span: tuple[float, float], seconds: float, width: float) -> None:
-    """Spread the seconds of a span over the columns that it covers."""
-    start, end = span
-    first = max(0, int(start / width))
-    last = min(len(filled) - 1, int(end / width))
-    for column in range(first, last + 1):
-        common = min(end, (column + 1) * width) - max(start, column * width)
-        if common > 0:
-            filled[column] += seconds * common / (end - start)
+def _in_columns(start: float, end: float, seconds: float, width: float) -> Floats:
+    """The seconds of a span in each of the columns that it covers."""
+    edges = width * np.arange(COLUMNS + 1)
+    common: Floats = np.diff(np.clip(edges, start, end))
+    return common * ratio(seconds, end - start)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 from unslow.analyse.account import TRAINING, Kind
+from unslow.analyse.stats.robust import ratio
 from unslow.model import Diagnosis, Loop, Run, Shape
 from unslow.report import words
 from unslow.report.rows import FindingRow, VerdictRow
@@ -64,9 +67,8 @@ def _problem(diagnosis: Diagnosis, problems: list[FindingRow]) -> VerdictRow:
     lead = problems[0]
     gain = _speedup(lead)
     title = lead["title"].rstrip(".")
-    where = lead["location"]
-    line = f"{where['file']}:{where['line']}" if where else ""
-    what = f"{title}, at {line}." if line else f"{title}."
+    line = _line(lead)
+    what = f"{title}{words.led(', at ', line)}."
     likely = lead["certainty"] == "likely"
     headline = f"Likely: {what}" if likely else words.sentence(what)
     if gain:
@@ -100,30 +102,30 @@ def _speedup(finding: FindingRow) -> float | None:
 
 def _together(diagnosis: Diagnosis, lead: FindingRow, alone: float | None) -> str:
     """What all findings of the training give together, where that is far more than the first."""
-    account, whole = diagnosis.account, diagnosis.run.trained
-    if account is None or not alone or not lead["of_training"] or whole <= 0:
+    account = diagnosis.account
+    if account is None or not alone or not lead["of_training"]:
         return ""
-    steps = [stretch for stretch in account.stretches if stretch.name == TRAINING]
-    parts = [part for stretch in steps for part in stretch.parts if part.kind is Kind.FINDING]
-    claimed = sum(part.seconds for part in parts) / whole
-    gain = 1 / max(1 - claimed, 1e-3)
+    steps = (stretch.parts for stretch in account.stretches if stretch.name == TRAINING)
+    found = [part.seconds for part in chain.from_iterable(steps) if part.kind is Kind.FINDING]
+    gain = 1 / max(1 - sum(found) / diagnosis.run.trained, 1e-3)
     return words.speed(gain) if gain >= FAR_MORE * alone else ""
 
 
 def _cost(run: Run, finding: FindingRow) -> str:
     whole, what = (run.trained, "training") if finding["of_training"] else (run.seconds, "the run")
-    forecast = finding["forecast"]
-    outlook = forecast["text"] if forecast else ""
-    if finding["seconds"] <= 0 and finding["grows"]:
-        return words.ended(words.capitalized(outlook or "it costs little yet, but it grows"))
+    outlook = _outlook(finding)
     if finding["seconds"] <= 0:
-        freed = words.size(finding["frees_bytes"])
-        return f"It costs {freed} of memory." if finding["frees_bytes"] else ""
-    growing = ", and it grows" if finding["grows"] else ""
-    if growing and outlook:
-        growing = f"{growing}: {outlook}"
+        freed = words.size(finding["frees_bytes"]) if finding["frees_bytes"] else ""
+        costs = words.led("It costs ", freed, " of memory.")
+        grows = words.ended(words.capitalized(outlook or "it costs little yet, but it grows"))
+        return grows if finding["grows"] else costs
+    growing = f", and it grows{words.led(': ', outlook)}" if finding["grows"] else ""
     cost = f"{words.seconds(finding['seconds'])} of {words.seconds(whole)}"
     return words.ended(f"It takes {cost} of {what} ({words.share(finding['share'])}){growing}")
+
+
+def _outlook(finding: FindingRow) -> str:
+    return finding["forecast"]["text"] if finding["forecast"] else ""
 
 
 def _others(others: list[FindingRow], together: str) -> str:
@@ -132,24 +134,25 @@ def _others(others: list[FindingRow], together: str) -> str:
         return ""
     seconds = sum(finding["seconds"] for finding in others)
     frees = sum(finding["frees_bytes"] for finding in others)
-    forecasts = [finding["forecast"] for finding in others if finding["grows"]]
-    texts = [forecast["text"] for forecast in forecasts if forecast and forecast["text"]]
+    growing = (finding for finding in others if finding["grows"])
+    texts = filter(None, map(_outlook, growing))
     costs = [words.seconds(seconds)] if seconds > 0 else []
     costs += [f"{words.size(frees)} of memory"] if frees > 0 else []
     count = words.count(len(others), "more finding")
-    cost = f" ({' and '.join(costs)})" if costs else ""
-    later = f": {texts[0]}" if texts else ""
-    below = words.ended(f"{count} below{cost}{later}")
-    return f"{below} Training could be {together} with all of them fixed." if together else below
+    cost = words.led(" (", " and ".join(costs), ")")
+    below = words.ended(f"{count} below{cost}{words.led(': ', next(texts, ''))}")
+    return below + words.led(" Training could be ", together, " with all of them fixed.")
 
 
 def _known(finding: FindingRow) -> str:
     """What is known of a line; a busy machine has its own line below."""
-    where = finding["location"]
-    if where is None:
-        return ""
     title = words.capitalized(finding["title"].rstrip("."))
-    return f"{title}, at {where['file']}:{where['line']}."
+    return words.led(f"{title}, at ", _line(finding), ".")
+
+
+def _line(finding: FindingRow) -> str:
+    where = finding["location"]
+    return f"{where['file']}:{where['line']}" if where else ""
 
 
 def _slower(loop: Loop) -> str:
@@ -179,7 +182,7 @@ def _no_problem(run: Run, loop: Loop) -> str:
 def unexplained_share(diagnosis: Diagnosis) -> float:
     """Of the run, or of the training where there is no account of the run."""
     whole = diagnosis.account.seconds if diagnosis.account else diagnosis.run.trained
-    return min(1.0, diagnosis.unexplained / whole) if whole > 0 else 0.0
+    return min(1.0, ratio(diagnosis.unexplained, whole))
 
 
 def _not_explained(diagnosis: Diagnosis) -> str:
@@ -190,10 +193,9 @@ def _not_explained(diagnosis: Diagnosis) -> str:
         whole = "run" if diagnosis.account else "training"
         parts.append(f"{words.share(share)} of the {whole} is unexplained")
     if diagnosis.account:
-        whole_run = max(diagnosis.account.seconds, 1e-9)
         for part in diagnosis.account.uncovered:
-            at = f" at {part.location}" if part.location else ""
-            spent = words.share(part.seconds / whole_run)
+            at = words.led(" at ", str(part.location or ""))
+            spent = words.share(part.seconds / diagnosis.account.seconds)
             parts.append(f"no finding covers {part.name}{at} ({spent} of the run)")
     if diagnosis.unnamed_growth:
         grown = words.size(diagnosis.unnamed_growth)
@@ -202,4 +204,4 @@ def _not_explained(diagnosis: Diagnosis) -> str:
         )
     if diagnosis.not_judged:
         parts.append(f"{words.count(len(diagnosis.not_judged), 'cause')} could not be judged")
-    return words.capitalized(f"{' and '.join(parts)}.") if parts else ""
+    return words.led("", words.capitalized(" and ".join(parts)), ".")
