@@ -112,8 +112,9 @@ def _real(found: dict[str, Any]) -> list[str]:
     lines = [
         "## Twenty minutes of real training",
         "",
-        "Two small trainings side by side on two cores that other programs kept full, watched by one process. In one of "
-        "them steps become longer by half of their work, then 16 MB a second are kept, then nothing happens for 100 s.",
+        f"Two small trainings side by side on two cores, of which {100 * found['in_use']:.0f}% were in use, "
+        "watched by one process. In one of them steps become longer by half of their work, then 16 MB a second are kept, "
+        "then nothing happens for 100 s.",
         "",
         "| trouble | reported | after | as |",
         "|---|---|---|---|",

@@ -18,6 +18,7 @@ _UNSLOW = [sys.executable, "-m", "unslow"]
 
 def measure(seconds: int = SECONDS) -> dict[str, Any]:
     script = str(Path(__file__).with_name("training.py"))
+    before = _processor_time()
     with tempfile.TemporaryDirectory() as place:
         trainings = {
             name: subprocess.Popen(
@@ -37,7 +38,15 @@ def measure(seconds: int = SECONDS) -> dict[str, Any]:
         time.sleep(20)  # the last look
         watch.terminate()  # a process that a shell started in its background ignores Ctrl-C
         said = watch.communicate()[0]
-    return judged(outputs["sick"], said)
+    busy, whole = (after - then for after, then in zip(_processor_time(), before, strict=True))
+    return {**judged(outputs["sick"], said), "in_use": busy / whole}
+
+
+def _processor_time() -> tuple[int, int]:
+    """Of all cores since the system began: in use, and in all; see proc(5)."""
+    found = [int(word) for word in Path("/proc/stat").read_text().partition("\n")[0].split()[1:9]]
+    idle = found[3] + found[4]
+    return sum(found) - idle, sum(found)
 
 
 def judged(troubles: str, said: str) -> dict[str, Any]:
