@@ -322,6 +322,7 @@ _LONG = [0.01] * 1200
 _COMPILING = [5.0] * 14 + [0.02] * 70
 _STAGES = [6e8 + 8e7 * (tick // 16) + 1e6 * min(tick % 16, 8) for tick in range(48)]
 _ENDED = [6e8 + 2e6 * min(tick, 46) + 1.2e8 * (tick >= 46) for tick in range(48)]
+_GIVEN_BACK = [7.8e8] * 20 + [7e8 + 4.5e6 * tick for tick in range(28)]
 NativeGrowth.FIRES = (
     Sketch("a pipeline over a generator in every epoch", _LONG, facts=_kept(14)),
     Sketch(
@@ -363,6 +364,12 @@ NativeGrowth.QUIET = (
         _LONG,
         elements=[1000.0 * (1 + step // 400) for step in range(1200)],
         ticks={**_ticks(0.0), "rss": _STAGES},
+        facts=_live(0.0),
+    ),
+    Sketch(
+        "memory that rises, is given back, and rises again",
+        _LONG,
+        ticks={**_ticks(0.0), "rss": _GIVEN_BACK},
         facts=_live(0.0),
     ),
     Sketch("a pipeline over a generator, made twice", _LONG, facts=_kept(2)),

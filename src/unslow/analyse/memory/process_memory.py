@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _FLAT = 0.25  # of the mean: a part that rises by less is flat
 _RISING_PARTS = 5  # of seven that must rise: a few jumps may be a few larger batches
+_GIVEN_BACK = 0.5  # of what was gained, at any time before: a judgement
 _ABOUT_LARGEST = 0.9  # of the largest batch: less asks for clearly less memory (judgement)
 _FEWEST_READINGS = 12  # readings of a column, about four a second
 
@@ -29,7 +30,7 @@ class Rise:
 
     gained: float
     per_step: float
-    lasting: bool  # the last third rises at least half as fast as the one before
+    lasting: bool  # the last third rises at least half as fast as the one before; it never fell far
     steady: bool  # it rises most of the time, not in a few jumps
 
 
@@ -51,7 +52,9 @@ def rise(run: Run, loop: Loop, name: str) -> Rise | None:
     # From the middle of the fifth twelfth to the middle of the last: three twelfths, then four.
     middle, late = cuts[7] - cuts[4], cuts[11] - cuts[7]
     gained = middle + late
-    lasting = gained > 0 and late / 4 > 0.5 * middle / 3 > 0
+    # What gives back much of what it gained is no leak: it rises and falls.
+    fallen = float((np.maximum.accumulate(cuts) - cuts).max())
+    lasting = gained > 0 and late / 4 > 0.5 * middle / 3 > 0 and fallen < _GIVEN_BACK * gained
     parts = np.diff(cuts[4:])
     steady = bool((parts > _FLAT * gained / len(parts)).sum() >= _RISING_PARTS)
     return Rise(gained, gained / max(1.0, total * 7 / 12), lasting, steady)
