@@ -121,6 +121,15 @@ def test_a_pipeline_that_is_made_anew_is_told_at_the_line_that_maps() -> None:
     assert finding.location is not None and finding.location.line == 7
 
 
+def test_functions_of_iterators_over_several_devices_are_tensorflows() -> None:
+    of_iterator = Place("tensorflow/python/data/ops/multi_device_iterator_ops.py", 69, "_next_func")
+    facts = [
+        trace(step, step, way="data", name="_next_func", place=of_iterator, n=step)
+        for step in range(1, 9)
+    ]
+    assert not found(*facts)
+
+
 def test_traces_before_the_training_are_nobodys_fault() -> None:
     assert not found(*(trace(0, args={"rate": f"float {step}"}, n=step) for step in range(1, 9)))
 

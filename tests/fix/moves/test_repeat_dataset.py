@@ -24,11 +24,17 @@ def test_each_pass_takes_as_many_batches_as_before() -> None:
     )
 
 
+def test_a_dataset_may_be_completed_under_its_name() -> None:
+    completed = _MADE.replace("shared", "data = data.prefetch(2)\nshared")
+    text = repeat_distributed(Script("a.py", "import itertools\n" + completed + _LOOP), 6).text
+    assert "experimental_distribute_dataset(data.repeat())" in text
+
+
 @pytest.mark.parametrize(
     ("text", "line", "reason"),
     [
         (_MADE.replace("(data)", "(read())") + _LOOP, 4, "no name of its own"),
-        ("data = read()\n" + _MADE + _LOOP, 5, "no name of its own"),
+        (_MADE + "data = read()\n" + _LOOP, 5, "`data` is set again later"),
         ("shared = read()\n" + _LOOP, 3, "experimental_distribute_dataset"),
         (_MADE + "batch = next(iter(shared))\n", 3, "no `for` loop"),
     ],

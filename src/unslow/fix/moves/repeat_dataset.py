@@ -6,7 +6,7 @@ import ast
 
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import replaced, with_import
-from unslow.syntax.nodes import argument, method_of
+from unslow.syntax.nodes import argument, first_line, method_of
 
 _DISTRIBUTES = "experimental_distribute_dataset"
 
@@ -22,8 +22,11 @@ def repeat_distributed(script: Script, line: int) -> Script:
         raise script.refuse("the line is no `for` loop over the distributed dataset", line)
     call = _distributing(script, loop)
     data = argument(call, "dataset", 0)
-    if not isinstance(data, ast.Name) or len(script.bindings(data.id, data)) != 1:
+    if not isinstance(data, ast.Name):
         raise script.refuse("the dataset that is distributed has no name of its own", call)
+    for binding in script.bindings(data.id, data):
+        is_later = script.loops_around(binding.node) or first_line(binding.node) > call.lineno
+        script.refuse_if(is_later, f"`{data.id}` is set again later", binding.node)
     if script.bindings(data.id, loop) != script.bindings(data.id, data):
         raise script.refuse(f"`{data.id}` is not known at the loop", loop)
     counted = f"{itertools}.islice({script.source(loop.iter)}, int({data.id}.cardinality()))"
