@@ -1,0 +1,4 @@
+from .episodes import Pool
+from .learner import Prototypes
+
+__all__ = ["Pool", "Prototypes"]
