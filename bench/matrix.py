@@ -205,7 +205,8 @@ def _judged_example(example: Example, report: Row) -> Row:
     unjudged = {row["cause"]: row["reason"] for row in report["not_judged"]}
     if expected in unjudged:
         return {"problem": "", "unjudged": unjudged[expected][:200]}
-    return {"problem": f"{first['cause'] if first else 'nothing'} instead of {expected}"}
+    where = " (on a noisy machine)" if len(found) < len(report["findings"]) else ""
+    return {"problem": f"{first['cause'] if first else 'nothing'} instead of {expected}{where}"}
 
 
 def scripts(every: bool) -> list[Path]:

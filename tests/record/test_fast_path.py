@@ -15,6 +15,7 @@ import pytest
 
 from tests.record.standins import Clock, compiled, session
 from unslow.facts.phase import Phase
+from unslow.record.engine.lanes import Lane
 from unslow.record.engine.probe import span
 from unslow.record.engine.start import Recording
 from unslow.runfolder.layout import ROW
@@ -197,6 +198,16 @@ def test_threads_that_repeat_one_call_each_break_nothing(
     assert "steps" not in recording.recorder.probes  # nothing of it was lost
     if is_exact:
         assert len(rows.all()) == recording.steps.total == 9000
+
+
+def test_who_enters_ends_the_path_of_another_thread(recording: Recording, clock: Clock) -> None:
+    step, steps = compiled(recording), recording.steps
+    repeat(step, WARM, clock)
+    first = steps.fast_path
+    assert first is not None
+    second = steps.enter_fast_path(Lane(), step, sys._getframe())
+    assert second is not None and steps.fast_path is second
+    assert first.lane.fast_path is None and first.noted == 0
 
 
 def test_a_path_that_was_left_before_it_was_followed_is_not_followed(

@@ -188,7 +188,7 @@ class Steps:
         if self._alike < _ALIKE or self.closed < _SETTLED or self.recorder.signals.row:
             return None
         path = FastPath(lane, owner, self._last_site, call_site(frame))
-        if self.fast_path is not None:  # of another thread, since the row of this one
+        while self.fast_path is not None:  # of another thread, since the row of this one
             self.leave_fast_path()
         self.fast_path = lane.fast_path = path
         self._make_room(path)
