@@ -30,6 +30,8 @@ HEALTHY = (
     "eager_large_ops",
     "tf1_one_run",
 )
+# The interpreter of the examples: one with TensorFlow, unslow need not be there.
+PYTHON = os.environ.get("UNSLOW_ATTACH_PYTHON", sys.executable)
 TIMES = 400  # as long as an example is: it ends with the test
 ARRIVES = 90.0  # seconds until TensorFlow is there, and until a step was seen
 RECORDED = 6.0
@@ -45,7 +47,7 @@ def running(
     copy = place / script.name
     copy.write_text(made_long(script.read_text(), changes))
     process = subprocess.Popen(
-        [sys.executable, copy.name],
+        [PYTHON, copy.name],
         cwd=place,
         env={**environment(), "TMPDIR": str(place)},
         stdout=subprocess.DEVNULL,
