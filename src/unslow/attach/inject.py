@@ -143,7 +143,13 @@ def _is_unread(script: Path) -> bool:
 def _hypno(pid: int, code: str) -> None:
     """By a thread that sleeps, if there is one: the others run on meanwhile."""
     thread = idle_thread(pid) or pid
-    status, said = _patiently([sys.executable, "-c", _HYPNO, str(thread), code])
+    try:
+        status, said = _patiently([sys.executable, "-c", _HYPNO, str(thread), code])
+    except subprocess.TimeoutExpired:
+        if Path(f"/proc/{pid}/task/{thread}").exists():
+            raise
+        _left.pop().kill()  # it waits for a thread that has ended, and traces nothing
+        status, said = _patiently([sys.executable, "-c", _HYPNO, str(pid), code])
     if status:
         raise RuntimeError(said.strip() or f"it ended with {status}")
 
