@@ -101,7 +101,7 @@ def _replay(by_case: Mapping[str, Sequence[Result]]) -> list[str]:
     """The step without the fault: computed from the faulty job, and measured in a sound one."""
     lines = ["## What if the straggler were gone", ""]
     lines += [
-        "The recorded steps are replayed with the straggler's excess removed, and compared with 37",
+        "The recorded steps are replayed with the straggler's excess removed, and compared with 29",
         "steps that the same processes made right after the fault had ended. Medians of the jobs. Each",
         "worker has a core of its own, as on a cluster: two that share one compute faster while one of",
         "them is late, so jobs of more workers than this machine has cores are not compared.",
