@@ -46,7 +46,6 @@ class Pipeline(Probe):
         return {
             "tensorflow.python.data.ops.iterator_ops": self._on_iterators,
             "tensorflow.python.data.ops.dataset_ops": self._on_datasets,
-            "tensorflow.python.data.ops.multi_device_iterator_ops": self._on_several_devices,
             # From TensorFlow 2.17 on: without it waits inside compiled steps are not seen.
             "tensorflow.python.data.experimental.ops.iterator_model_ops": self._on_models,
         }
@@ -66,20 +65,6 @@ class Pipeline(Probe):
         self.replace(module.OwnedIterator, "_create_iterator", self._create)
         if hasattr(getattr(module, "Iterator", None), "make_initializer"):
             self.replace(module.Iterator, "make_initializer", self._initialize_in_graph)
-
-    def _on_several_devices(self, module: ModuleType) -> None:
-        # Private, seen on 2.15 to 2.21: without it, the end of such an iterator is the line's own.
-        if hasattr(getattr(module, "OwnedMultiDeviceIterator", None), "_create_iterator"):
-            self.replace(module.OwnedMultiDeviceIterator, "_create_iterator", self._create_several)
-
-    def _create_several(self, original: Function) -> Function:
-        note_end = self._note_end
-
-        def _create_iterator(self: object, *args: object, **kwargs: object) -> object:
-            note_end(self)
-            return original(self, *args, **kwargs)
-
-        return _create_iterator
 
     def _note_end(self, iterator: Foreign) -> None:
         """Remember the instruction at which an iterator is let go. Never raises."""
