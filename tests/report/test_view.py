@@ -202,6 +202,13 @@ def test_a_jump_is_drawn_as_two_levels() -> None:
     assert lines == [[[1, 0.01], [51, 0.01]], [[51, 0.02], [100, 0.02]]]
 
 
+@pytest.mark.parametrize(("after", "verb"), [(0.02, "jumped"), (0.005, "dropped")])
+def test_a_step_that_becomes_shorter_dropped(after: float, verb: str) -> None:
+    run = Sketch("jump", [0.01] * 50 + [after] * 50).run()
+    loop = replace(run.loops[0], trend=Trend(Shape.JUMPED, 0.01, after, at_step=51))
+    assert trend_text(loop).startswith(f"{verb} at step 51 from 10.0 ms")
+
+
 def test_merged_rows_keep_their_least_and_greatest_step() -> None:
     run = Sketch("merged", (0.01,) * 50).run()
     count = np.full(50, 1000, dtype=np.int64)

@@ -123,7 +123,8 @@ def trend_text(loop: Loop) -> str:
         return f"drifting from {before} to {after} a step ({_signed(trend.change)}{rate})"
     if trend.shape is Shape.JUMPED:
         at = f" at step {trend.at_step:,}" if trend.at_step is not None else ""
-        return f"jumped{at} from {before} to {after} a step ({_signed(trend.change)})"
+        verb = "jumped" if trend.change > 0 else "dropped"
+        return f"{verb}{at} from {before} to {after} a step ({_signed(trend.change)})"
     if trend.shape is Shape.PERIODIC and trend.period:
         long_steps = f"every {words.ordinal(trend.period)} step takes {words.seconds(trend.spike)}"
         return f"{long_steps}, the others {after}"
