@@ -12,11 +12,10 @@ from unslow.analyse.input import python_calls
 from unslow.analyse.input.python_calls import CalledBack, called_back
 from unslow.analyse.input.queues import drawn
 from unslow.analyse.scopes import Scope
-from unslow.analyse.sketches.pipelines import stack_at
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.analyse.stats.growth import Slope
 from unslow.cause import CannotJudge, Cause
-from unslow.facts.data import BuiltStage, Dataset, IteratorMade, Next, PythonFunction
+from unslow.facts.data import BuiltStage, Dataset, PythonFunction
 from unslow.facts.memory import Sizes
 from unslow.facts.process import ITERATOR_END
 from unslow.facts.schema import Place
@@ -25,8 +24,6 @@ from unslow.model import Certainty, Evidence, Finding, Location, Loop, Phase, Ru
 
 _WORTH = 0.10  # of the training time: less is the price of any loop written in Python
 _WORTH_IN_TENSORFLOW = 0.3  # the same for TensorFlow's Python beside the step: any loop has some
-# What runs at a line while an iterator, and the threads that fill it, are released.
-_TAKING_DOWN = ("python", "stdlib")
 # Loops whose steps TensorFlow runs: the stack does not show what they call.
 _COMPILED = ("function", "keras", "session")
 _ONCE = 0.6  # of a line's seconds in a single step: something happened there once
@@ -125,7 +122,7 @@ class PythonOverhead(Cause):
 
     title = "the script's own Python takes the time"
     needs = ("watcher",)
-    reads = (Next, IteratorMade, Sizes, InspectedRun, *python_calls.READS)
+    reads = (Sizes, InspectedRun, *python_calls.READS)
     yields = True
     # The same seconds: what Python does is spent whatever the batch.
     deeper_than = ("tiny-batches",)
@@ -143,10 +140,8 @@ class PythonOverhead(Cause):
                 yield from self._judge_graph(run, loop)
 
     def _judge_lines(self, run: Run, scope: Scope, process: int) -> Iterable[Finding]:
-        fetching = _fetching(run, process)
         for hot in together(hot_lines(run, process, scope), scope.sources):
-            is_fetching = (hot.location.file, hot.location.line) in fetching
-            if hot.samples < _FEWEST_SAMPLES or (is_fetching and hot.library in _TAKING_DOWN):
+            if hot.samples < _FEWEST_SAMPLES:
                 continue
             is_worth = hot.grows or hot.seconds >= _WORTH * run.trained
             if hot.library == "tensorflow":
@@ -252,13 +247,6 @@ def _at_once(scope: Scope, seconds: float) -> bool:
     return steps >= _MANY_STEPS and longest > _ONCE * seconds
 
 
-def _fetching(run: Run, process: int) -> set[tuple[str, int]]:
-    """Lines that fetch batches, or let Keras do so: releasing iterators is not their Python."""
-    fetches, iterators = run.facts(Next, process), run.facts(IteratorMade, process)
-    stacks = [one.stack for one in fetches] + [one.stack for one in iterators]
-    return {(stack[0].file, stack[0].line) for stack in stacks if stack}
-
-
 def _advice(scope: Scope, place: Location, grows: bool) -> str:
     known = [_INSTEAD[name] for name in _called(scope, place) if name in _INSTEAD]
     if known:
@@ -283,8 +271,6 @@ def _called(scope: Scope, place: Location) -> Iterator[str]:
                     yield name
 
 
-_FETCHED = Next(count=50, took=0.1, amount=8.0, stack=stack_at(11))
-_IN_FIT = IteratorMade(n=50, iterator=50, dataset=1, in_fit=True, stack=stack_at(11))
 _PIPELINE = Dataset(dataset=1, stages=(BuiltStage(kind="Map", tokens=("f",)),))
 PythonOverhead.FIRES = (
     _half("a line takes half of each step", _sample(11, "python", 12, 13)),
@@ -311,16 +297,6 @@ PythonOverhead.QUIET = (
         _sample(11, "tensorflow", 12, 13),
     ),
     _half("the loop's own line waits for data", _sample(10, "python", 12, 13)),
-    _half(
-        "a line that takes batches from a dataset",
-        _sample(11, "python", 12, 13),
-        [at(50, _FETCHED)],
-    ),
-    _half(
-        "a line that hands Keras a batch, for which it makes an iterator",
-        _sample(11, "python", 12, 13),
-        [at(50, _IN_FIT)],
-    ),
     _half("a line before the loop", _sample(3, "python", 12, 0)),
     _half("a line waits for an iterator to end", _sample(11, ITERATOR_END, 12, 13)),
     Sketch(
