@@ -16,7 +16,7 @@ from unslow.analyse.graphs.traces import (
     usual_call,
 )
 from unslow.analyse.run.during import in_training
-from unslow.analyse.sketches.sketch import Placed, Sketch, at
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
 from unslow.cause import Cause, Spot
 from unslow.facts.functions import Trace
 from unslow.facts.schema import Place
@@ -197,11 +197,11 @@ def _trace(step: int, function: int, weights: str = "2 from #1", way: str = "dir
             took=0.03,
             nodes=40,
             way=way,
-            made=(Place("train.py", 11, "<module>"),),
+            made=stack_at(11),
             weights=weights,
             key="step",
             n=step,
-            stack=(Place("train.py", 12, "<module>"),),
+            stack=stack_at(12),
         ),
     )
 

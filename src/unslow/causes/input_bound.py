@@ -19,7 +19,7 @@ from unslow.analyse.input.remedies import SLEEPING_THREADS, Remedy, best_remedy,
 from unslow.analyse.input.repeated_work import cache_finding
 from unslow.analyse.input.waits import Wait, limits_next, waits
 from unslow.analyse.sketches.pipelines import Made, pipeline_facts
-from unslow.analyse.sketches.sketch import Placed, Sketch, at
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
 from unslow.cause import Cause
 from unslow.facts.data import BuiltStage, Next, PythonFunction
 from unslow.facts.functions import UnusualCall
@@ -61,11 +61,11 @@ def _queue(wait: float) -> list[Placed]:
         cycle=0,
         took=0.01,
         updates=True,
-        stack=(Place("train.py", 12, "<module>"),),
+        stack=stack_at(12),
         queue="batch",
         queue_wait=wait,
         filled_by=1,
-        made=(Place("train.py", 4, "batches"),),
+        made=stack_at(4, "batches"),
     )
     return [at(step, ran.replace(cycle=step)) for step in (4, 8, 16, 32, 64)]
 
@@ -278,7 +278,7 @@ class InputBound(Cause):
             phases={Phase.INPUT: 0.4, Phase.RUN: 0.1},
             style="keras",
             facts=[
-                at(step, Fit(stack=(Place("train.py", 10, "main"),), model=1, data="ndarray"))
+                at(step, Fit(stack=stack_at(10, "main"), model=1, data="ndarray"))
                 for step in range(1, 101)
             ],
         ),

@@ -15,12 +15,10 @@ from unslow.analyse.input.overlay import base
 from unslow.analyse.input.pipeline import Pipeline, pipelines, shuffle_elements
 from unslow.analyse.run.tallies import last_at_line
 from unslow.analyse.sampled_time import untimed_seconds_at
-from unslow.analyse.sketches.pipelines import stack_at
-from unslow.analyse.sketches.sketch import Placed, Sketch, at
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
 from unslow.analyse.stretches import stretch_at
 from unslow.cause import LEAST_SHARE, Cause, Spot
 from unslow.facts.data import ENDLESS, BuiltStage, IteratorMade, Next
-from unslow.facts.schema import Place
 from unslow.facts.sessions import Restarted
 from unslow.model import Certainty, Evidence, Finding, Fix, Location, Loop, Phase, Refusal, Run
 from unslow.syntax import Kind
@@ -74,7 +72,7 @@ def _by_number(iterators: int, batches: int, took: float) -> list[Placed]:
 
 def _started(says: str, took: float) -> Sketch:
     """An initializer that is run every ten steps: the update that follows takes longer."""
-    where = (Place("train.py", 9, "<module>"),)
+    where = stack_at(9)
     restart = Restarted(key="a", took=took, start=0.001, stack=where)
     facts = [at(step, restart.replace(step=step, n=step // 10)) for step in range(10, 100, 10)]
     seconds = [0.1 if step % 10 == 9 else 0.01 for step in range(100)]

@@ -14,7 +14,7 @@ from unslow.analyse.memory.account import (
 )
 from unslow.analyse.memory.cuts import READS, Cut, Reason, cuts_of
 from unslow.analyse.sketches.pipelines import Made, pipeline_facts
-from unslow.analyse.sketches.sketch import Placed, Sketch, at
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
 from unslow.cause import Cause
 from unslow.facts.data import BuiltStage
 from unslow.facts.functions import Constants
@@ -244,7 +244,7 @@ def _sketch(says: str, *held: Holding, wide: float = 0.0) -> Sketch:
 
 
 def _predicted(batch: int | None, call: str = "predict", after: float = 0.0) -> Sketch:
-    stack = (Place("train.py", 5, "<module>"),)
+    stack = stack_at(5)
     size = None if batch is None else float(batch)
     called = Prediction(call=call, batch_size=size, rows=4000.0, took=0.5, stack=stack)
     facts: list[Placed] = [
@@ -259,7 +259,7 @@ def _predicted(batch: int | None, call: str = "predict", after: float = 0.0) -> 
 
 
 def _validated(batch: int) -> Sketch:
-    stack = (Place("train.py", 5, "<module>"),)
+    stack = stack_at(5)
     made = Validation(batch_size=float(batch), rows=4000.0, took=0.5, stack=stack)
     facts = [at(0, Fit(batch_size=32)), _high(1, 8e8), _high(88, 1.4e9, line=5), at(90, made)]
     ticks = {"rss": [5e8, 8e8, 1.4e9]}
@@ -283,7 +283,7 @@ def _broadcast(says: str, size: float, copies: int, peak: float = 2.5e9) -> Sket
         bytes=size,
         copies=copies,
         result=7e6,
-        stack=(Place("train.py", 2, "distances"),),
+        stack=stack_at(2, "distances"),
     )
     facts = [at(0, made), _high(1, peak)]
     return Sketch(says, facts=facts, ticks={"rss": [5e8, peak]}, source=_SOURCE)

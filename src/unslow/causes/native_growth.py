@@ -25,8 +25,7 @@ from unslow.analyse.memory.process_memory import (
     tensors_held,
     used,
 )
-from unslow.analyse.sketches.pipelines import stack_at
-from unslow.analyse.sketches.sketch import Placed, Sketch, at
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
 from unslow.cause import CannotJudge, Cause
 from unslow.facts.data import BuiltStage, Dataset
 from unslow.facts.functions import Trace, UnusualCall

@@ -17,8 +17,8 @@ from unslow.analyse.loop_phases import is_between_calls
 from unslow.analyse.places import Line, line_of
 from unslow.analyse.sampled_time import in_steps, is_at
 from unslow.analyse.scopes import Scope
-from unslow.analyse.sketches.pipelines import Made, pipeline_facts, stack_at
-from unslow.analyse.sketches.sketch import Sketch, at
+from unslow.analyse.sketches.pipelines import Made, pipeline_facts
+from unslow.analyse.sketches.sketch import Sketch, at, sampled, stack_at
 from unslow.cause import Cause
 from unslow.facts.data import BuiltStage, PythonElements, PythonFunction, PythonLine
 from unslow.facts.functions import UnusualCall
@@ -275,7 +275,7 @@ class PythonInput(Cause):
             "for x in data():\n    a\n    train(x)\n",
             samples=[
                 _in_python(*_IN_GENERATOR),
-                Sample((Location("train.py", 12),), "tensorflow", 0, True, 12, 13, 25, Phase.RUN),
+                sampled(12, "tensorflow", 12, 13, Phase.RUN),
             ],
         ),
     )

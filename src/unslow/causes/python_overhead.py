@@ -12,7 +12,7 @@ from unslow.analyse.input import python_calls
 from unslow.analyse.input.python_calls import CalledBack, called_back
 from unslow.analyse.input.queues import drawn
 from unslow.analyse.scopes import Scope
-from unslow.analyse.sketches.sketch import Placed, Sketch, at
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, sampled
 from unslow.analyse.stats.growth import Slope
 from unslow.cause import CannotJudge, Cause
 from unslow.facts.data import BuiltStage, Dataset, PythonFunction
@@ -61,14 +61,8 @@ _INSTEAD = {
 }
 
 
-def _sample(line: int, leaf: str, first: int, second: int, phase: Phase = Phase.OTHER) -> Sample:
-    return Sample(
-        (Location("train.py", line),), leaf, 0, True, first, second, first + second, phase
-    )
-
-
 _SOURCE = "import x\n" * 9 + "for step in data:\n    rank(history)\n    train(x)\n"
-_TRAINS = _sample(12, "tensorflow", 12, 13, Phase.RUN)
+_TRAINS = sampled(12, "tensorflow", 12, 13, Phase.RUN)
 
 
 def _half(says: str, other: Sample, facts: Sequence[Placed] = ()) -> Sketch:
@@ -78,7 +72,7 @@ def _half(says: str, other: Sample, facts: Sequence[Placed] = ()) -> Sketch:
 
 
 def _compiled(says: str, facts: Sequence[Placed]) -> Sketch:
-    samples = [_sample(12, "tensorflow", 24, 25, Phase.RUN)]
+    samples = [sampled(12, "tensorflow", 24, 25, Phase.RUN)]
     phases = {Phase.RUN: 0.9}
     return Sketch(says, phases=phases, style="keras", source=_SOURCE, samples=samples, facts=facts)
 
@@ -273,13 +267,13 @@ def _called(scope: Scope, place: Location) -> Iterator[str]:
 
 _PIPELINE = Dataset(dataset=1, stages=(BuiltStage(kind="Map", tokens=("f",)),))
 PythonOverhead.FIRES = (
-    _half("a line takes half of each step", _sample(11, "python", 12, 13)),
+    _half("a line takes half of each step", sampled(11, "python", 12, 13)),
     Sketch(
         "a line takes longer each step",
         seconds=[0.002 + step * 1e-5 for step in range(1000)],
         phases={Phase.RUN: [0.001 / (0.002 + step * 1e-5) for step in range(1000)]},
         source=_SOURCE,
-        samples=[_sample(11, "stdlib", 70, 160), _sample(12, "tensorflow", 30, 20, Phase.RUN)],
+        samples=[sampled(11, "stdlib", 70, 160), sampled(12, "tensorflow", 30, 20, Phase.RUN)],
     ),
     _compiled("a metric in Python, which the compiled step calls", _calls_back(0.5)),
 )
@@ -290,26 +284,26 @@ PythonOverhead.QUIET = (
         seconds=[0.01] * 50 + [0.5] + [0.01] * 49,
         phases={Phase.RUN: [0.95] * 50 + [0.02] + [0.95] * 49},
         source=_SOURCE,
-        samples=[_sample(11, "python", 2, 23), _sample(12, "tensorflow", 24, 25, Phase.RUN)],
+        samples=[sampled(11, "python", 2, 23), sampled(12, "tensorflow", 24, 25, Phase.RUN)],
     ),
     _half(
         "eager TensorFlow below the line is not the line's own Python",
-        _sample(11, "tensorflow", 12, 13),
+        sampled(11, "tensorflow", 12, 13),
     ),
-    _half("the loop's own line waits for data", _sample(10, "python", 12, 13)),
-    _half("a line before the loop", _sample(3, "python", 12, 0)),
-    _half("a line waits for an iterator to end", _sample(11, ITERATOR_END, 12, 13)),
+    _half("the loop's own line waits for data", sampled(10, "python", 12, 13)),
+    _half("a line before the loop", sampled(3, "python", 12, 0)),
+    _half("a line waits for an iterator to end", sampled(11, ITERATOR_END, 12, 13)),
     Sketch(
         "two steps, which show no habit",
         [1.0, 1.0],
         phases={Phase.RUN: 0.5},
         source=_SOURCE,
-        samples=[_sample(11, "python", 12, 13), _TRAINS],
+        samples=[sampled(11, "python", 12, 13), _TRAINS],
     ),
     Sketch(
         "five per cent of each step",
         phases={Phase.RUN: 0.95},
         source=_SOURCE,
-        samples=[_sample(11, "python", 5, 5), _sample(12, "tensorflow", 95, 95, Phase.RUN)],
+        samples=[sampled(11, "python", 5, 5), sampled(12, "tensorflow", 95, 95, Phase.RUN)],
     ),
 )
