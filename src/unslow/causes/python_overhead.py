@@ -21,6 +21,7 @@ from unslow.facts.process import ITERATOR_END
 from unslow.facts.schema import Place
 from unslow.facts.sessions import InspectedRun
 from unslow.model import Certainty, Evidence, Finding, Location, Loop, Phase, Run, Sample
+from unslow.syntax.nodes import lines_of
 
 _WORTH = 0.10  # of the training time: less is the price of any loop written in Python
 _WORTH_IN_TENSORFLOW = 0.3  # the same for TensorFlow's Python beside the step: any loop has some
@@ -203,7 +204,7 @@ def _is_spread(hot: Hot) -> bool:
 def _title(hot: Hot, code: str, share: float) -> str:
     doing = "in TensorFlow ops of its own" if hot.library == "tensorflow" else "in Python"
     takes = f"takes {say.share(share)} of the training {doing}"
-    if _is_spread(hot) and hot.function:
+    if _is_spread(hot):
         return f"{hot.function}() {takes}, most of it at {code}"
     return f"{code} {takes}"
 
@@ -261,7 +262,7 @@ def _called(scope: Scope, place: Location) -> Iterator[str]:
     for node in scope.sources.tree(place.file).nodes:
         match node:
             case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)):
-                if node.lineno <= place.line <= (node.end_lineno or node.lineno):
+                if place.line in lines_of(node):
                     yield name
 
 
