@@ -28,33 +28,12 @@ from unslow.analyse.loop_phases import (
 from unslow.analyse.sampled_time import in_steps
 from unslow.analyse.scopes import Scope
 from unslow.analyse.stretches import (
-    AFTER,
-    BETWEEN,
     IMPORT,
     ORDER,
-    PROGRAM,
-    SETUP,
     TRAINING,
     gaps,
-    stretch_at,
 )
 from unslow.model import Finding, Location, Loop, Phase, Run, Sample
-
-__all__ = [
-    "AFTER",
-    "BETWEEN",
-    "IMPORT",
-    "PROGRAM",
-    "SETUP",
-    "TRAINING",
-    "UNEXPLAINED",
-    "Account",
-    "Kind",
-    "Part",
-    "Stretch",
-    "account_of",
-    "stretch_at",
-]
 
 # Of the run: above it a run is not called healthy (a judgement; see docs/field.md).
 UNEXPLAINED = 0.1

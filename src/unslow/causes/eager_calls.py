@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from unslow.analyse import wording as say
-from unslow.analyse.account import AFTER, BETWEEN, PROGRAM, SETUP
 from unslow.analyse.graphs.eager_calls import READS, EagerCalls, eager_calls
 from unslow.analyse.grouping import grouped
 from unslow.analyse.places import line_of
 from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
+from unslow.analyse.stretches import AFTER, BETWEEN, PROGRAM, SETUP
 from unslow.cause import LEAST_SHARE, Cause
 from unslow.facts.eager import EagerOps
 from unslow.fix.edit.script import CannotEdit, Script

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from unslow.analyse import wording as say
-from unslow.analyse.account import TRAINING, stretch_at
 from unslow.analyse.graphs import remade_models
 from unslow.analyse.graphs.remade_models import (
     FEW_MODELS,
@@ -20,6 +19,7 @@ from unslow.analyse.graphs.remade_models import (
 )
 from unslow.analyse.places import line_of
 from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
+from unslow.analyse.stretches import TRAINING, stretch_at
 from unslow.cause import Cause, Spot
 from unslow.facts.files import LoadedAgain
 from unslow.facts.memory import Compile, Model

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from statistics import median
 
 from unslow.analyse import wording as say
-from unslow.analyse.account import stretch_at
 from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
+from unslow.analyse.stretches import stretch_at
 from unslow.cause import Cause, Spot
 from unslow.facts.functions import Trace
 from unslow.facts.keras import Prediction

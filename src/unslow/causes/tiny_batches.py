@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from unslow.analyse import wording as say
-from unslow.analyse.account import TRAINING, stretch_at
 from unslow.analyse.host.fixed_cost import batch_hooks, fixed_cost, fixed_cost_by_size
 from unslow.analyse.host.machine import processor_seconds
 from unslow.analyse.host.step_profile import (
@@ -18,6 +17,7 @@ from unslow.analyse.host.step_profile import (
     windows,
 )
 from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
+from unslow.analyse.stretches import TRAINING, stretch_at
 from unslow.cause import CannotJudge, Cause
 from unslow.facts.keras import Epoch, Fit, Hook, Prediction
 from unslow.facts.memory import Compile
