@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from unslow.analyse.account import AFTER
 from unslow.analyse.sketches.sketch import Sketch
+from unslow.analyse.stretches import AFTER
 from unslow.cause import CannotJudge, Cause
 from unslow.diagnose import Memory, diagnose, fold, merge, rank
 from unslow.model import Evidence, Finding, Forecast, Location, Run

@@ -6,14 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from unslow.analyse import wording as say
-from unslow.analyse.account import AFTER, BETWEEN, PROGRAM, SETUP
 from unslow.analyse.graphs.eager_calls import READS, EagerCalls, eager_calls
 from unslow.analyse.grouping import grouped
 from unslow.analyse.places import line_of
-from unslow.analyse.sketches.sketch import Placed, Sketch, at
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
+from unslow.analyse.stretches import AFTER, BETWEEN, PROGRAM, SETUP
 from unslow.cause import LEAST_SHARE, Cause
 from unslow.facts.eager import EagerOps
-from unslow.facts.schema import Place
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.moves.compile_call import compile_call
 from unslow.fix.moves.stack_before_convert import stacked
@@ -130,7 +129,7 @@ class RepeatedEagerCalls(Cause):
 
 
 def _window(step: int, kernels: float, outside: bool = False, ops: int = 200) -> Placed:
-    stack = (Place("train.py", 11, "<module>"),)
+    stack = stack_at(11)
     return at(
         step,
         EagerOps(
