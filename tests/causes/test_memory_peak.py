@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from unslow.analyse.memory.cuts import Cut, Reason
 from unslow.causes.memory_peak import MemoryPeak
-from unslow.fix.edit.script import Script
+from unslow.fix.edit.script import CannotEdit, Script
 from unslow.model import Finding, Fix, Location, Refusal
 
 SOURCE = """\
@@ -65,3 +67,38 @@ def test_data_begins_as_float32() -> None:
 
 def test_a_constant_has_no_edit() -> None:
     assert answered(Cut(Reason.CONSTANT, 1e9, None, "88 MB"), 9) is None
+
+
+CALLED = """\
+from tensorflow import keras
+
+model = keras.Sequential([keras.layers.Dense(1)])
+a = model(prep(x), training=False).numpy()
+b = model(prep(z), training=False).numpy()
+c = model(prep(z), training=True).numpy()
+d = model(prep(x))
+e = tf.nn.softmax(model(x)).numpy()
+for rows in batches:
+    f = model(rows).numpy()
+"""
+
+
+def called(line: int) -> Fix | Refusal | None:
+    cut = Cut(Reason.CALL, 1e9, None, "Sequential", instead="32", rows="640")
+    return answered(cut, line, CALLED)
+
+
+def test_a_model_that_is_called_with_all_rows_predicts_in_batches() -> None:
+    lines = lines_of(called(4))
+    assert lines[3:6] == [
+        "a = model.predict(prep(x), batch_size=32, verbose=0)",
+        "b = model.predict(prep(z), batch_size=32, verbose=0)",
+        "c = model(prep(z), training=True).numpy()",
+    ]
+    assert lines[6:] == CALLED.splitlines()[6:]
+
+
+@pytest.mark.parametrize("line", [6, 7, 8])
+def test_a_call_stays_where_predict_gives_something_else(line: int) -> None:
+    with pytest.raises(CannotEdit):
+        called(line)

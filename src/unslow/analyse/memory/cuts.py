@@ -21,6 +21,7 @@ from unslow.analyse.memory.account import (
 )
 from unslow.analyse.memory.activations import most_between, most_until
 from unslow.analyse.memory.bindings import Names, names_of
+from unslow.analyse.memory.call_growth import CallGrowth, call_growth
 from unslow.analyse.memory.parts import Part
 from unslow.analyse.memory.pipeline_buffers import (
     RepeatedCache,
@@ -30,8 +31,11 @@ from unslow.analyse.memory.pipeline_buffers import (
 from unslow.analyse.places import by_users, function_of
 from unslow.facts.data import BuiltStage, Dataset
 from unslow.facts.keras import Fit, Prediction, Validation
-from unslow.facts.memory import Broadcast, Holding, MemoryHigh, Weights
+from unslow.facts.memory import Broadcast, Holding, Inventory, MemoryHigh, ModelCall, Weights
+from unslow.facts.schema import Place
 from unslow.model import Location, Run
+from unslow.syntax.nodes import COMPREHENSIONS, lines_of, words
+from unslow.syntax.tree import tree_of
 
 READS = (*memory_account.READS, Prediction, Fit, Broadcast)
 _FLOAT32 = 4  # bytes of a number
@@ -44,6 +48,15 @@ _ONE_ELEMENT = 32 << 20  # bytes of a single element of a pipeline that holds al
 _COPIES = 4
 _MOST_OF_TEMPORARIES = 0.5  # else the peak may have been reached by something else (judgement)
 _SEEN = 0.8  # of a tensor's bytes, at least, in temporaries: other parts are estimates (judgement)
+_BLOCKS = 16  # of rows, in the place of all at once: what is left is small beside the rest
+# Eager ops that compute each row by itself, whose results a loop over blocks of rows would reduce
+# one by one; a decomposition of a matrix needs all of it. By their functions in TensorFlow.
+_BY_ROW = words(
+    "abs add_v2 arg_max arg_min batch_mat_mul batch_mat_mul_v2 batch_mat_mul_v3 broadcast_to cast"
+    " div_no_nan einsum equal exp expand_dims greater greater_equal less less_equal log mat_mul"
+    " maximum mean minimum mul neg _pow _sum _max _min real_div rsqrt select_v2 sqrt square"
+    " squared_difference sub tanh tile top_kv2"
+)
 _INSTALLED = "-packages/"  # site-packages and dist-packages: not the user's own functions
 
 
@@ -59,6 +72,8 @@ class Reason(enum.Enum):
     ONE_ELEMENT = "a dataset with a single element"
     CONSTANT = "arrays baked into a graph"
     BROADCAST = "a broadcast that is reduced at once"
+    CALL = "a model called with all rows at once"
+    OPS = "a large intermediate result of eager ops"
     REPEATED = "a cache behind a repetition"
     PREFETCH = "a prefetch of far more than a step needs"
 
@@ -75,6 +90,8 @@ class Cut:
     after: int = 0  # of a copy: the line after which nothing reads it
     dropped: float = math.inf  # of a copy: bytes of the peak that go if it is dropped there
     cache: RepeatedCache | None = None
+    rows: str = ""  # of a call: how many it was given
+    needs: str = ""  # of a call: the memory that it takes in batches
 
 
 def cuts_of(run: Run, account: MemoryAccount) -> list[Cut]:
@@ -86,6 +103,7 @@ def cuts_of(run: Run, account: MemoryAccount) -> list[Cut]:
     found = [*labels, *copies, *wide, *_batches(run, account)]
     found += [*_single_elements(run, account), *_constants(account)]
     found += [*_broadcasts(run, account), *_repeated(run, account), *_prefetched(run, account)]
+    found += _single_calls(run, account)
     return sorted(found, key=lambda cut: -cut.frees)
 
 
@@ -265,3 +283,85 @@ def _prefetched(run: Run, account: MemoryAccount) -> Iterator[Cut]:
     for where, buffer in by_line.items():
         held = f"{buffer.elements:,.0f}"
         yield Cut(Reason.PREFETCH, buffer.frees, where, say.size(buffer.bytes), held)
+
+
+def _single_calls(run: Run, account: MemoryAccount) -> Iterator[Cut]:
+    """Eager calls outside of steps that reached the peak, with all of their rows at once."""
+    calls = call_growth(run, account.process, account.start)
+    near = [each for each in calls if each.level >= _NEAR_PEAK * account.peak]
+    by_line = largest_of_each(near, lambda grown: grown.place, lambda grown: grown.bytes)
+    for place, grown in by_line.items():
+        where = say.place(run, place)
+        at_peak = account.at if grown.last == account.time else where
+        freed = sum(
+            part.bytes
+            for part in account.parts
+            if part.part is Part.TEMPORARY and part.location in (where, at_peak)
+        )
+        freed = min(freed, grown.bytes)
+        if grown.call is not None:
+            yield from _model_call(run, account, grown.call, freed, where)
+        elif _is_intermediate(run, account, grown) and grown.unnamed is not None:
+            sides = " × ".join(f"{side:,}" for side in grown.unnamed.shape)
+            yield Cut(
+                Reason.OPS,
+                freed * (1 - 1 / _BLOCKS),
+                where,
+                sides,
+                instead=f"{math.ceil(grown.unnamed.shape[0] / _BLOCKS):,}",
+                needs=say.size(freed / _BLOCKS),
+            )
+
+
+def _model_call(
+    run: Run, account: MemoryAccount, call: ModelCall, freed: float, where: Location | None
+) -> Iterator[Cut]:
+    usual = _fit_batch(run, account.process)
+    if call.rows < _LARGER_BATCH * usual or _is_batch_of_loop(run, account, call):
+        return
+    share = usual / call.rows
+    yield Cut(
+        Reason.CALL,
+        freed * (1 - share),
+        where,
+        call.name,
+        instead=f"{usual:.0f}",
+        rows=f"{call.rows:,}",
+        needs=say.size(freed * share),
+    )
+
+
+def _is_batch_of_loop(run: Run, account: MemoryAccount, call: ModelCall) -> bool:
+    """Whether the rows are a part that a loop takes, whose size was chosen.
+
+    A loop may also give a model all rows in each turn: those of an array made before it.
+    """
+    if not any(_is_in_loop(run, place) for place in call.stack):
+        return False
+    whole = (held for held in account.held if held.shape and held.shape[0] == call.rows)
+    return not any(_is_made_once(run, held) for held in whole)
+
+
+def _is_in_loop(run: Run, place: Place) -> bool:
+    tree = tree_of(run.sources.get(place.file, ""))
+    comprehensions = (node for kind in COMPREHENSIONS for node in tree.every(kind))
+    return bool(tree.loops_at(place.line)) or any(
+        place.line in lines_of(node) for node in comprehensions
+    )
+
+
+def _is_made_once(run: Run, held: Holding) -> bool:
+    names = names_of(run.sources.get(held.file, ""), held.function)
+    bindings = names.bindings.get(held.path, ())
+    return bool(bindings) and not any(binding.in_loop for binding in bindings)
+
+
+def _is_intermediate(run: Run, account: MemoryAccount, grown: CallGrowth) -> bool:
+    """Whether ops made a tensor far larger than all data, of which each row is used by itself."""
+    made = grown.unnamed
+    if made is None or made.shape[0] < _BLOCKS or _COPIES * made.largest < grown.bytes:
+        return False
+    taken = run.facts(Inventory, account.process)
+    held = max((each.bytes for one in taken for each in one.held), default=0.0)
+    ops = grown.ops - {""}
+    return made.largest >= _LARGER_BATCH * held and bool(ops) and ops <= _BY_ROW
