@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from unslow.analyse import wording as say
 from unslow.analyse.memory.account import (
@@ -30,13 +30,14 @@ from unslow.facts.memory import (
 )
 from unslow.facts.schema import Fact, Place
 from unslow.fix.edit.script import Script
-from unslow.fix.edit.statements import insert_after, replaced
+from unslow.fix.edit.statements import insert_after, replaced, spelled
 from unslow.fix.moves.call_arguments import rename_call, set_keyword
 from unslow.fix.moves.dataset_cache import repeat_behind_cache
 from unslow.fix.moves.dataset_pipeline import work_ahead_tuned
 from unslow.fix.moves.float32 import narrow
 from unslow.fix.moves.predict_instead import predict_instead
 from unslow.model import Certainty, Evidence, Finding, Fix, Location, Refusal, Run, Safety
+from unslow.syntax.library import Kind
 
 _TO_ONE_HOT = "to_categorical"
 _LOSS = "categorical_crossentropy"
@@ -149,6 +150,7 @@ class MemoryPeak(Cause):
                 Evidence("could be freed", frees, "bytes"),
                 Evidence("the peak was reached at", str(account.at) if account.at else "unknown"),
                 Evidence("reason", cut.reason.value),
+                *_copied(cut),
             ),
             advice=_ADVICE[cut.reason].format(**words),
             detail=cut,
@@ -160,6 +162,11 @@ class MemoryPeak(Cause):
             return None
         make = _FIXES.get(cut.reason)
         return make(script, where, cut) if make is not None else None
+
+
+def _copied(cut: Cut) -> Iterator[Evidence]:
+    if cut.copies:
+        yield Evidence("copies of it, counted with it", ", ".join(cut.copies))
 
 
 def _batch(script: Script, where: Location, cut: Cut) -> Fix:
@@ -225,16 +232,22 @@ def _sparse(script: Script, where: Location, cut: Cut) -> Fix | Refusal:
     """Integer labels and the sparse loss, where both are written out."""
     name = cut.name
     call = script.call_at(where.line, _TO_ONE_HOT)
+    if call is None or not call.args:
+        return Refusal(f"`{name}` is not made by `{_TO_ONE_HOT}` on this line", where)
+    asarray = ""
+    if script.kind(call.args[0]) is not Kind.ARRAY:  # the call also takes a list
+        script, asarray = spelled(script, "numpy.asarray")
+        call = script.call_at(where.line, _TO_ONE_HOT)
+        assert call is not None
+    integers = script.source(call.args[0])
     losses = [
         node
         for node in ast.walk(script.tree)
         if isinstance(node, ast.Constant) and node.value == _LOSS
     ]
-    if call is None or not call.args:
-        return Refusal(f"`{name}` is not made by `{_TO_ONE_HOT}` on this line", where)
     if len(losses) != 1:
         return Refusal(f'the loss is not written out once as "{_LOSS}"', where)
-    labels = replaced(script, call, script.source(call.args[0]))
+    labels = replaced(script, call, f"{asarray}({integers})" if asarray else integers)
     loss = replaced(script, losses[0], f'"sparse_{_LOSS}"')
     return Fix(
         "keep integer labels and use the sparse loss",

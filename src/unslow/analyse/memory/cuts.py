@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +22,7 @@ from unslow.analyse.memory.account import (
 from unslow.analyse.memory.activations import most_between, most_until
 from unslow.analyse.memory.bindings import Names, names_of
 from unslow.analyse.memory.call_growth import CallGrowth, call_growth
+from unslow.analyse.memory.copied_arrays import copies_by_origin
 from unslow.analyse.memory.parts import Part
 from unslow.analyse.memory.pipeline_buffers import (
     RepeatedCache,
@@ -89,6 +90,7 @@ class Cut:
     instead: str = ""  # what the reason needs to say more: the batch of fit, the name of a copy
     after: int = 0  # of a copy: the line after which nothing reads it
     dropped: float = math.inf  # of a copy: bytes of the peak that go if it is dropped there
+    copies: tuple[str, ...] = ()  # names of what was made from it, which goes with it
     cache: RepeatedCache | None = None
     rows: str = ""  # of a call: how many it was given
     needs: str = ""  # of a call: the memory that it takes in batches
@@ -96,10 +98,11 @@ class Cut:
 
 def cuts_of(run: Run, account: MemoryAccount) -> list[Cut]:
     """All of them, the largest first; what one frees no other counts again."""
-    labels = [_one_hot(run, account, held) for held in account.held if held.one_hot]
-    copies = list(_copies(run, account))
-    gone = {cut.name for cut in (*labels, *copies)}
-    wide = [cut for cut in _wide(run, account) if cut.name not in gone]
+    labels = list(_one_hot(run, account))
+    sparse = {name for cut in labels for name in (cut.name, *cut.copies)}
+    copies = [cut for cut in _copies(run, account) if cut.name not in sparse]
+    gone = sparse.union(cut.name for cut in copies)
+    wide = list(_wide(run, account, gone))
     found = [*labels, *copies, *wide, *_batches(run, account)]
     found += [*_single_elements(run, account), *_constants(account)]
     found += [*_broadcasts(run, account), *_repeated(run, account), *_prefetched(run, account)]
@@ -107,32 +110,43 @@ def cuts_of(run: Run, account: MemoryAccount) -> list[Cut]:
     return sorted(found, key=lambda cut: -cut.frees)
 
 
-def _one_hot(run: Run, account: MemoryAccount, held: Holding) -> Cut:
+def _one_hot(run: Run, account: MemoryAccount) -> Iterator[Cut]:
     """Integer labels take a number per row; Keras also copies what it is given as float32."""
-    cast = 1 if held.dtype == "float32" else 2
-    casts = cast if held.fed and _is_at_call(account, held) else 0
-    frees = held.bytes + casts * _FLOAT32 * elements(held)
-    classes = f"{held.shape[-1]:,}"
-    return Cut(Reason.ONE_HOT, frees, holding_line(run, held), held.path, instead=classes)
+    arrays = [held for held in account.held if held.one_hot]
+    for origin, family in copies_by_origin(run, arrays).items():
+        frees = sum(held.bytes + _cast_bytes(account, held) for held in family)
+        names = tuple(held.path for held in family if held is not origin)
+        where, classes = holding_line(run, origin), f"{origin.shape[-1]:,}"
+        yield Cut(Reason.ONE_HOT, frees, where, origin.path, instead=classes, copies=names)
+
+
+def _cast_bytes(account: MemoryAccount, held: Holding) -> float:
+    """What Keras's float32 copies of an array take at the peak."""
+    casts = 1 if held.dtype == "float32" else 2
+    return float(casts * _FLOAT32 * elements(held)) if _is_at_call(account, held) else 0.0
 
 
 def _is_at_call(account: MemoryAccount, held: Holding) -> bool:
     """Whether the peak was reached in the call that the array was given to."""
-    return account.at is not None and f".{held.fed}(" in account.at.code
+    return bool(held.fed) and account.at is not None and f".{held.fed}(" in account.at.code
 
 
-def _wide(run: Run, account: MemoryAccount) -> Iterator[Cut]:
-    """Arrays of float64 that a model in float32 was given."""
+def _wide(run: Run, account: MemoryAccount, gone: Container[str]) -> Iterator[Cut]:
+    """Arrays of float64 that a model in float32 was given, and those that they were copied from."""
     weights = run.facts(Weights, account.process)
     if not weights or any(each.wide_bytes for each in weights):
         return
-    for held in filter(_is_wide, account.held):
-        copies = 2 if _is_at_call(account, held) else 1
-        yield Cut(Reason.WIDE, copies * held.bytes / 2, holding_line(run, held), held.path)
+    arrays = [held for held in account.held if _is_wide(held) and held.path not in gone]
+    for origin, family in copies_by_origin(run, arrays).items():
+        if not any(held.fed for held in family):
+            continue
+        frees = sum(held.bytes / 2 * (1 + _is_at_call(account, held)) for held in family)
+        names = tuple(held.path for held in family if held is not origin)
+        yield Cut(Reason.WIDE, frees, holding_line(run, origin), origin.path, copies=names)
 
 
 def _is_wide(held: Holding) -> bool:
-    return bool(held.fed) and not held.one_hot and held.dtype == "float64"
+    return not held.one_hot and held.dtype == "float64"
 
 
 def _copies(run: Run, account: MemoryAccount) -> Iterator[Cut]:
