@@ -352,10 +352,12 @@ def _in_call(
     leaf: str = "tensorflow",
     line: int = 2,
     after: float = 0.0,
+    left: Unnamed | None = None,
 ) -> Sketch:
     """Memory reaches 2 GB in a line that calls TensorFlow before any step, and `after` later."""
     high = MemoryHigh(bytes=2e9, rss=2e9, stack=stack_at(line), leaf=leaf, op=op)
     facts = [at(0, high), at(0, seen.replace(stack=stack_at(line)))]
+    facts.append(at(50, Inventory(unnamed=left)))
     if after:
         facts.append(_high(50, after))
     return Sketch(says, facts=facts, ticks={"rss": [5e8, 2e9, 2e9]}, source=_CALLED)
@@ -444,6 +446,7 @@ MemoryPeak.QUIET = (
     _in_call("a call with all rows, a far higher peak later", _model_call(4000), after=4e9),
     _in_call("what TensorFlow allocates at its first use", Inventory(), op="sub"),
     _in_call("a decomposition, which needs all rows", Inventory(unnamed=_MADE), op="cholesky"),
+    _in_call("a matrix that is decomposed later", Inventory(unnamed=_MADE), op="sub", left=_MADE),
     _in_call("memory that NumPy took", Inventory(unnamed=_MADE), op="", leaf="numpy"),
     _in_call(
         "ops on data of the same size",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from unslow.analyse.memory.call_growth import call_growth
+from unslow.analyse.memory.call_growth import CallGrowth, call_growth
 from unslow.analyse.memory.parts import MemoryPart, Part
 from unslow.analyse.places import shown
 from unslow.facts.keras import Prediction, Validation
@@ -19,7 +19,7 @@ def activations(run: Run, process: Process, unexplained: float) -> Iterator[Memo
     """Of what nothing else explains, what was gained while a model ran: at first, and later on."""
     highs = run.facts(MemoryHigh, process.index)
     start = float(process.ticks.columns["rss"][0])
-    runs = list(_model_runs(run, process, start))
+    runs = list(_model_runs(run, process.index, start))
     gained = {each: _gained(highs, start, each) for each in runs}
     own = []
     for each in runs:
@@ -60,24 +60,31 @@ def most_between(highs: Iterable[MemoryHigh], first: float, last: float) -> floa
     return max((high.bytes for high in highs if first <= high.time <= last), default=0.0)
 
 
-def _model_runs(run: Run, process: Process, start: float) -> Iterator[_ModelRun]:
+def _model_runs(run: Run, process: int, start: float) -> Iterator[_ModelRun]:
     """The steps of each loop, each call of predict and evaluate, and what runs outside of them."""
-    known = list(_runs_of_keras_and_steps(run, process))
-    yield from known
-    for grown in call_growth(run, process.index, start):
-        where = shown(run, (grown.place,))
+    yield from _runs_of_keras_and_steps(run, process)
+    for grown in calls_outside_steps(run, process, start):
+        name = "gained in TensorFlow, called here"
         if grown.call is not None:
             name = f"gained in a call of `{grown.call.name}` with {grown.call.rows:,} rows"
-        elif any(each.first <= grown.last and grown.first <= each.last for each in known):
-            continue
-        else:
-            name = "gained in TensorFlow, called here"
-        part = MemoryPart(Part.TEMPORARY, name, 0.0, where)
+        part = MemoryPart(Part.TEMPORARY, name, 0.0, shown(run, grown.stack))
         yield _ModelRun(part, grown.first, grown.last)
 
 
-def _runs_of_keras_and_steps(run: Run, process: Process) -> Iterator[_ModelRun]:
-    for loop in run.loops_of(process.index):
+def calls_outside_steps(run: Run, process: int, start: float) -> Iterator[CallGrowth]:
+    """Calls of TensorFlow in which memory grew, and that are no part of a step.
+
+    Among the steps these are models called without a tape, and what callbacks compute.
+    """
+    known = list(_runs_of_keras_and_steps(run, process))
+    for grown in call_growth(run, process, start):
+        among = any(each.first <= grown.last and grown.first <= each.last for each in known)
+        if grown.call is not None or grown.in_hook or not among:
+            yield grown
+
+
+def _runs_of_keras_and_steps(run: Run, process: int) -> Iterator[_ModelRun]:
+    for loop in run.loops_of(process):
         if not len(loop.end):
             continue
         warm = float(loop.end[min(_WARM_UP, len(loop.end)) - 1])
@@ -85,11 +92,11 @@ def _runs_of_keras_and_steps(run: Run, process: Process) -> Iterator[_ModelRun]:
         yield _ModelRun(first, loop.start, warm)
         later = MemoryPart(Part.GROWTH, "gained in the later steps", 0.0, loop.update)
         yield _ModelRun(later, warm, loop.stop)
-    for call in run.facts(Prediction, process.index):
+    for call in run.facts(Prediction, process):
         where = shown(run, call.stack)
         part = MemoryPart(Part.TEMPORARY, f"gained in `{call.call}`", 0.0, where)
         yield _ModelRun(part, call.time - call.took, call.time)
-    for made in run.facts(Validation, process.index):
+    for made in run.facts(Validation, process):
         where = shown(run, made.stack)
         part = MemoryPart(Part.TEMPORARY, "gained in the validation", 0.0, where)
         yield _ModelRun(part, made.time - made.took, made.time)

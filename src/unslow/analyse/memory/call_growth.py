@@ -3,30 +3,38 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from unslow.facts.memory import Inventory, MemoryHigh, ModelCall, Unnamed
+from unslow.facts.memory import Inventory, MemoryHigh, ModelCall
 from unslow.facts.phase import Phase
-from unslow.facts.schema import Place
+from unslow.facts.schema import Place, Stack
 from unslow.model import Run
+from unslow.syntax.nodes import COMPREHENSIONS, lines_of
+from unslow.syntax.tree import tree_of
 
 _TENSORFLOW = frozenset(("tensorflow", "keras", "tf_keras"))
-_COMPUTES = frozenset((int(Phase.OTHER), int(Phase.RUN)))  # single ops, whole functions
+_IN_HOOK = int(Phase.HOOKS)
+_COMPUTES = frozenset((int(Phase.OTHER), int(Phase.RUN), _IN_HOOK))
+_MODULE = "<module>"
 
 
 @dataclass(frozen=True)
 class CallGrowth:
-    """New highs of memory in a row, all while one line was inside TensorFlow."""
+    """New highs of memory in a row, all while one call of the user's was inside TensorFlow."""
 
-    place: Place
+    stack: Stack  # the first line that TensorFlow was called from, innermost first
     first: float  # the time of the first high
     last: float
     bytes: float  # gained since the high before them
     level: float  # of the last one
+    in_hook: bool  # a callback or hook of the user's ran
     ops: frozenset[str]  # the eager ops that were under way
     call: ModelCall | None  # the model that the line called
-    unnamed: Unnamed | None  # the most that intermediate results were seen to hold
+
+    @property
+    def place(self) -> Place:
+        return self.stack[0]
 
 
 def call_growth(run: Run, process: int, start: float) -> Iterator[CallGrowth]:
@@ -35,30 +43,47 @@ def call_growth(run: Run, process: int, start: float) -> Iterator[CallGrowth]:
     taken = run.facts(Inventory, process)
     calls = {each.call.stack[0]: each.call for each in taken if each.call and each.call.stack}
     below = start
-    for place, group in itertools.groupby(highs, lambda high: _place_in_tensorflow(high, calls)):
+    for caller, group in itertools.groupby(highs, lambda high: _caller(high, calls)):
         found = list(group)
         level = found[-1].bytes
-        if place is not None:
+        if caller:
+            call = calls.get(caller[0])
             yield CallGrowth(
-                place=place,
+                stack=call.stack if call is not None else found[0].stack,
                 first=found[0].time,
                 last=found[-1].time,
                 bytes=max(0.0, level - below),
                 level=level,
-                ops=frozenset(high.op for high in found),
-                call=calls.get(place),
-                unnamed=_unnamed(taken, place),
+                in_hook=all(high.phase == _IN_HOOK for high in found),
+                ops=frozenset(high.op for high in found if high.op),
+                call=call,
             )
         below = level
 
 
-def _place_in_tensorflow(high: MemoryHigh, calls: Mapping[Place, ModelCall]) -> Place | None:
-    """The line that called the model or the op; None where memory grew elsewhere."""
+def _caller(high: MemoryHigh, calls: Mapping[Place, ModelCall]) -> Stack:
+    """From the line that calls a model, a function of the user's or a single op in TensorFlow.
+
+    The lines of a function of the user's are one call of it. Empty where memory grew elsewhere.
+    """
     if high.leaf not in _TENSORFLOW or high.phase not in _COMPUTES or not high.stack:
-        return None
-    return next((place for place in high.stack if place in calls), high.stack[0])
+        return ()
+    for depth, place in enumerate(high.stack):
+        if place in calls:
+            return high.stack[depth:]
+    innermost = high.stack[0]
+    line = innermost.line if innermost.function == _MODULE else 0
+    return (innermost._replace(line=line), *high.stack[1:])
 
 
-def _unnamed(taken: Sequence[Inventory], place: Place) -> Unnamed | None:
-    seen = [each.unnamed for each in taken if place in each.stack and each.unnamed is not None]
-    return max(seen, key=lambda each: each.bytes, default=None)
+def is_in_loop(run: Run, stack: Stack) -> bool:
+    """Whether a loop of the user's is around one of the lines."""
+    return any(_has_loop(run, place) for place in stack)
+
+
+def _has_loop(run: Run, place: Place) -> bool:
+    tree = tree_of(run.sources.get(place.file, ""))
+    comprehensions = (node for kind in COMPREHENSIONS for node in tree.every(kind))
+    return bool(tree.loops_at(place.line)) or any(
+        place.line in lines_of(node) for node in comprehensions
+    )

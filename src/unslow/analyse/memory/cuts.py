@@ -19,9 +19,9 @@ from unslow.analyse.memory.account import (
     holding_line,
     source_stages,
 )
-from unslow.analyse.memory.activations import most_between, most_until
+from unslow.analyse.memory.activations import calls_outside_steps, most_between, most_until
 from unslow.analyse.memory.bindings import Names, names_of
-from unslow.analyse.memory.call_growth import CallGrowth, call_growth
+from unslow.analyse.memory.call_growth import CallGrowth, is_in_loop
 from unslow.analyse.memory.copied_arrays import copies_by_origin
 from unslow.analyse.memory.parts import Part
 from unslow.analyse.memory.pipeline_buffers import (
@@ -33,10 +33,9 @@ from unslow.analyse.places import by_users, function_of
 from unslow.facts.data import BuiltStage, Dataset
 from unslow.facts.keras import Fit, Prediction, Validation
 from unslow.facts.memory import Broadcast, Holding, Inventory, MemoryHigh, ModelCall, Weights
-from unslow.facts.schema import Place
+from unslow.facts.schema import Place, Stack
 from unslow.model import Location, Run
-from unslow.syntax.nodes import COMPREHENSIONS, lines_of, words
-from unslow.syntax.tree import tree_of
+from unslow.syntax.nodes import words
 
 READS = (*memory_account.READS, Prediction, Fit, Broadcast)
 _FLOAT32 = 4  # bytes of a number
@@ -58,6 +57,7 @@ _BY_ROW = words(
     " maximum mean minimum mul neg _pow _sum _max _min real_div rsqrt select_v2 sqrt square"
     " squared_difference sub tanh tile top_kv2"
 )
+_MODULE = "<module>"
 _INSTALLED = "-packages/"  # site-packages and dist-packages: not the user's own functions
 
 
@@ -300,31 +300,35 @@ def _prefetched(run: Run, account: MemoryAccount) -> Iterator[Cut]:
 
 
 def _single_calls(run: Run, account: MemoryAccount) -> Iterator[Cut]:
-    """Eager calls outside of steps that reached the peak, with all of their rows at once."""
-    calls = call_growth(run, account.process, account.start)
+    """Calls of models and ops outside of steps that reached the peak, with all rows at once."""
+    calls = calls_outside_steps(run, account.process, account.start)
     near = [each for each in calls if each.level >= _NEAR_PEAK * account.peak]
     by_line = largest_of_each(near, lambda grown: grown.place, lambda grown: grown.bytes)
     for place, grown in by_line.items():
         where = say.place(run, place)
-        at_peak = account.at if grown.last == account.time else where
-        freed = sum(
-            part.bytes
-            for part in account.parts
-            if part.part is Part.TEMPORARY and part.location in (where, at_peak)
-        )
-        freed = min(freed, grown.bytes)
         if grown.call is not None:
+            freed = _freed_in(account, grown, where)
             yield from _model_call(run, account, grown.call, freed, where)
-        elif _is_intermediate(run, account, grown) and grown.unnamed is not None:
-            sides = " × ".join(f"{side:,}" for side in grown.unnamed.shape)
+            continue
+        made = _intermediate(run, account, grown)
+        if made is not None:
+            freed = _freed_in(account, grown, where) + made.held
+            sides = " × ".join(f"{side:,}" for side in made.shape)
             yield Cut(
                 Reason.OPS,
                 freed * (1 - 1 / _BLOCKS),
                 where,
                 sides,
-                instead=f"{math.ceil(grown.unnamed.shape[0] / _BLOCKS):,}",
+                instead=f"{math.ceil(made.shape[0] / _BLOCKS):,}",
                 needs=say.size(freed / _BLOCKS),
             )
+
+
+def _freed_in(account: MemoryAccount, grown: CallGrowth, where: Location | None) -> float:
+    """Bytes of temporaries of the peak that a call took."""
+    at_peak = account.at if grown.last == account.time else where
+    temporary = (part for part in account.parts if part.part is Part.TEMPORARY)
+    return min(grown.bytes, sum(p.bytes for p in temporary if p.location in (where, at_peak)))
 
 
 def _model_call(
@@ -350,18 +354,10 @@ def _is_batch_of_loop(run: Run, account: MemoryAccount, call: ModelCall) -> bool
 
     A loop may also give a model all rows in each turn: those of an array made before it.
     """
-    if not any(_is_in_loop(run, place) for place in call.stack):
+    if not is_in_loop(run, call.stack):
         return False
     whole = (held for held in account.held if held.shape and held.shape[0] == call.rows)
     return not any(_is_made_once(run, held) for held in whole)
-
-
-def _is_in_loop(run: Run, place: Place) -> bool:
-    tree = tree_of(run.sources.get(place.file, ""))
-    comprehensions = (node for kind in COMPREHENSIONS for node in tree.every(kind))
-    return bool(tree.loops_at(place.line)) or any(
-        place.line in lines_of(node) for node in comprehensions
-    )
 
 
 def _is_made_once(run: Run, held: Holding) -> bool:
@@ -370,12 +366,49 @@ def _is_made_once(run: Run, held: Holding) -> bool:
     return bool(bindings) and not any(binding.in_loop for binding in bindings)
 
 
-def _is_intermediate(run: Run, account: MemoryAccount, grown: CallGrowth) -> bool:
-    """Whether ops made a tensor far larger than all data, of which each row is used by itself."""
-    made = grown.unnamed
-    if made is None or made.shape[0] < _BLOCKS or _COPIES * made.largest < grown.bytes:
-        return False
+@dataclass(frozen=True)
+class _Intermediate:
+    """The largest tensor that the ops of a call made on the way to their result."""
+
+    shape: tuple[int, ...]
+    held: float  # bytes of the account's that names of the function hold
+
+
+def _intermediate(run: Run, account: MemoryAccount, grown: CallGrowth) -> _Intermediate | None:
+    """A tensor far larger than all data, of which each row is used by itself, and then none.
+
+    Rows that a loop takes are left alone: their number was chosen.
+    """
+    if not grown.ops or not grown.ops <= _BY_ROW or is_in_loop(run, grown.stack):
+        return None
     taken = run.facts(Inventory, account.process)
-    held = max((each.bytes for one in taken for each in one.held), default=0.0)
-    ops = grown.ops - {""}
-    return made.largest >= _LARGER_BATCH * held and bool(ops) and ops <= _BY_ROW
+    inside = [each for each in taken if _is_inside(each.stack, grown.place)]
+    last = max([grown.last, *(each.time for each in inside)])
+    later = [each for each in taken if each.time > last]
+    if not later:
+        return None  # what became of it was not seen
+    held = [each for one in taken for each in one.held]
+    own = [each for each in held if _is_own_tensor(each, grown.place)]
+    data = max((each.bytes for each in held if each not in own), default=0.0)
+    seen = [(each.bytes, each.shape) for each in own]
+    seen += [(each.unnamed.largest, each.unnamed.shape) for each in inside if each.unnamed]
+    largest, shape = max(seen, default=(0.0, (0,)))
+    left = max((each.unnamed.largest for each in later if each.unnamed), default=0.0)
+    explains = _COPIES * largest >= grown.bytes
+    if not explains or shape[0] < _BLOCKS or largest < _LARGER_BATCH * max(data, left):
+        return None
+    at_peak = (each.bytes for each in account.held if _is_own_tensor(each, grown.place))
+    return _Intermediate(shape, sum(at_peak))
+
+
+def _is_inside(stack: Stack, place: Place) -> bool:
+    """Whether a function was under way, or a line of a module's own."""
+    if place.function == _MODULE:
+        return place in stack
+    return any(function_of(frame) == function_of(place) for frame in stack)
+
+
+def _is_own_tensor(held: Holding, place: Place) -> bool:
+    """Whether a tensor is a local one of the function that a line is in."""
+    is_local = (held.file, held.function) == function_of(place) and place.function != _MODULE
+    return is_local and held.type == "tensor"

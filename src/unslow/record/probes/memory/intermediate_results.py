@@ -78,9 +78,12 @@ def _has_no_tape() -> bool:
 
 
 def unnamed_tensors(is_named: Callable[[object], bool]) -> Unnamed | None:
-    """Large tensors made lately that no name leads to; None where that would take long."""
+    """Large tensors made lately that no name leads to; None where that would take long.
+
+    None under a gradient tape, too, which keeps them for the gradient.
+    """
     kind: Foreign = getattr(sys.modules.get("tensorflow.python.framework.ops"), "EagerTensor", None)
-    if kind is None or gc.get_count()[0] > _MOST_YOUNG:
+    if kind is None or gc.get_count()[0] > _MOST_YOUNG or not _has_no_tape():
         return None
     young = [each for generation in _YOUNG for each in instances_of([kind], generation)]
     sizes = [described(each)[:2] for each in young if not is_named(each)]

@@ -26,12 +26,14 @@ from unslow.record.probes.memory.captured_arrays import captured_by_functions
 from unslow.record.probes.memory.intermediate_results import eager_model_call, unnamed_tensors
 from unslow.record.probes.memory.named_values import NamedValues
 
-_MOST_INVENTORIES = 16
+_MOST_INVENTORIES = 24
 _GROWN = 1.25  # times the size at the last inventory
 _LEAST_GROWN = 96 << 20  # bytes above the size at the start: less is TensorFlow warming up
 _HIGHER = 1.05  # times the last high that was written
 _LONGEST = 20_000_000  # nanoseconds of one inventory, of work: on a busy machine it waits longer
 _MOST_REPORTED = 40
+_MOST_FOLLOWED = 8  # inventories that follow others
+_SOON, _LATE = 250_000_000, 4_000_000_000  # nanoseconds from one to the next, twice as many each
 _FRAMES = 6
 _OP_FRAMES = 8  # from the running code up to the function of an op: three at most, and ours
 _GENERATED = "gen_"  # files that TensorFlow generates its ops' functions into, 2.15 to 2.21
@@ -61,6 +63,9 @@ class Stock(Probe):
         self._taken = 0
         self._trained = False  # an inventory was taken in a training step
         self._due = False
+        self._again = 0  # when to see what became of tensors without a name
+        self._distance = _SOON
+        self._followed = 0
         self._waits = False  # an inventory was handed to the main thread, which is in a long op
         self._ends = False
         self._schedule: Callable[[], object] | None = None
@@ -92,6 +97,9 @@ class Stock(Probe):
         elif size > max(_GROWN * self._inspected, self._start + _LEAST_GROWN):
             self._due = True
             self._inspected = size
+            self._distance = _SOON
+        elif self._again and clock() >= self._again:
+            self._again, self._due = 0, True
 
     def _note_high(self, size: int) -> None:
         high = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0
@@ -150,6 +158,8 @@ class Stock(Probe):
             walk.visit(scope, name, value, 0)
             if walk.is_over():
                 break
+        unnamed = unnamed_tensors(walk.has_seen)
+        self._follow(unnamed.bytes if unnamed is not None else 0.0)
         held = [found for found in walk.held() if found.bytes >= LEAST_HELD]
         held.sort(key=lambda found: -found.bytes)
         self.recorder.emit(
@@ -160,10 +170,17 @@ class Stock(Probe):
                 held=tuple(held[:_MOST_REPORTED]),
                 captured=tuple(captured_by_functions(self.recorder.user.owns)),
                 call=call,
-                unnamed=unnamed_tensors(walk.has_seen),
+                unnamed=unnamed,
                 complete=not walk.is_over(),
             )
         )
+
+    def _follow(self, unnamed: float) -> None:
+        """Inspect again in a while where tensors have no name: they get one then, or are gone."""
+        if unnamed >= _LEAST_GROWN and self._distance <= _LATE and self._followed < _MOST_FOLLOWED:
+            self._again = clock() + self._distance
+            self._distance *= 2
+            self._followed += 1
 
     def disarm(self) -> None:
         self._ends = True
