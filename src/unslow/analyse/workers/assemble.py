@@ -23,6 +23,7 @@ from unslow.analyse.workers.step_account import (
     table_of,
 )
 from unslow.analyse.workers.windows import exact_of
+from unslow.facts.stored_text import StoredText
 from unslow.facts.workers import (
     Collective,
     RemoteWork,
@@ -59,13 +60,10 @@ def job_of(run: Run) -> Job | None:
 
 
 def _job_of(run: Run) -> Job | None:
-    found = list(_members(run))
-    if not found:
-        return None
-    members = members_of(run, found)
+    members, table = _recorded(run)
     if len(members.training) + len(members.others) < 2 and members.size < 2:
         return None
-    job = build(members, run)
+    job = _account(run, members, table)
     return replace(
         job,
         collectives=collectives_of(run, job),
@@ -74,9 +72,18 @@ def _job_of(run: Run) -> Job | None:
     )
 
 
+def _recorded(run: Run) -> tuple[Members, Table]:
+    """Who belongs to the job, and the steps of those that train.
+
+    The records go no further: those of 1,000 workers take as much memory as the table.
+    """
+    members, records = members_of(run, list(_members(run)))
+    return members, table_of(aligned(records))
+
+
 def _members(run: Run) -> Iterable[Member]:
     identities = {fact.process: fact for fact in run.facts(WorkerIdentity)}  # the last one counts
-    blocks: dict[int, list[str]] = {}
+    blocks: dict[int, list[str | StoredText]] = {}
     for block in run.facts(SyncBlock):
         blocks.setdefault(block.process, []).append(block.data)
     for process in run.processes:
@@ -86,15 +93,12 @@ def _members(run: Run) -> Iterable[Member]:
             yield Member(process, identity, records)
 
 
-def build(members: Members, run: Run | None = None) -> Job:
-    """The account of a job from its workers' records; windows are read where there is a run."""
-    workers = tuple(worker for worker, _ in members.training)
-    records = aligned([records for _, records in members.training])
-    table = table_of(records)
+def _account(run: Run, members: Members, table: Table) -> Job:
+    workers = members.training
     exact: Exact | None = None
     busy: Mapping[int, float] = {}
     fed: Mapping[int, float] = {}
-    if run is not None and len(workers) > 1:
+    if len(workers) > 1:
         processes = [worker.process for worker in workers]
         exact, busy = exact_of(run, processes, table)
         fed = _fed_inside(run, processes)
