@@ -162,7 +162,9 @@ def test_a_wait_for_elements_inside_the_step_is_own_work() -> None:
     table = table_from(EQUAL, EQUAL)
     for wall in table.mean["wall"]:
         wall += 0.03  # nobody computes in it
-    shares = shares_of(table, pace_of(table, {}, {1: 0.03}))
+    starving = np.zeros_like(table.end)
+    starving[1] = 0.03
+    shares = shares_of(table, pace_of(table, {}, starving))
     assert (shares.culprit[shares.judged] == 1).all()
     assert np.nanmedian(shares.own[1, :, Work.INPUT]) == pytest.approx(0.034, rel=0.05)
     assert np.nanmedian(shares.wait[0]) == pytest.approx(0.03, rel=0.05)

@@ -9,11 +9,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from unslow.analyse.input import waits as input_waits
+from unslow.analyse.input import pipeline
 from unslow.analyse.workers.collectives import collectives_of
-from unslow.analyse.workers.job import Exact, Job, RemoteWorker
+from unslow.analyse.workers.job import Exact, Floats, Job, RemoteWorker
 from unslow.analyse.workers.members import Member, Members, members_of
 from unslow.analyse.workers.records import records_of
+from unslow.analyse.workers.starvation import starvation_of
 from unslow.analyse.workers.step_account import (
     Table,
     pace_of,
@@ -41,7 +42,7 @@ READS = (
     Collective,
     RemoteWork,
     SharedWindow,
-    *input_waits.READS,
+    *pipeline.READS,
 )
 _MOST_JOBS = 4
 _JOBS: dict[int, tuple[weakref.ref[Run], Job | None]] = {}  # by the id of the run
@@ -97,12 +98,12 @@ def _account(run: Run, members: Members, table: Table) -> Job:
     workers = members.training
     exact: Exact | None = None
     busy: Mapping[int, float] = {}
-    fed: Mapping[int, float] = {}
+    starving: Floats | None = None
     if len(workers) > 1:
         processes = [worker.process for worker in workers]
         exact, busy = exact_of(run, processes, table)
-        fed = _fed_inside(run, processes)
-    shares = shares_of(table, pace_of(table, busy, fed), exact)
+        starving = starvation_of(run, processes, table)
+    shares = shares_of(table, pace_of(table, busy, starving), exact)
     own = shares.own.sum(axis=2)
     stragglers = stragglers_of(shares, table.mean["wall"], table.columns.count)
     return Job(
@@ -129,18 +130,6 @@ def _account(run: Run, members: Members, table: Table) -> Job:
         stragglers=stragglers,
         per_step=float(np.nanmedian(table.mean["collectives"])) if table.counted.any() else 0.0,
     )
-
-
-def _fed_inside(run: Run, processes: Sequence[int]) -> dict[int, float]:
-    """Per row: seconds of a step in which its compiled call waits for an element."""
-    rows = {process: row for row, process in enumerate(processes)}
-    seconds, steps = dict.fromkeys(rows.values(), 0.0), dict.fromkeys(rows.values(), 0)
-    for wait in input_waits.waits(run):
-        row = rows.get(wait.loop.process)
-        if row is not None:
-            seconds[row] += wait.hidden * wait.steps
-            steps[row] += wait.steps
-    return {row: seconds[row] / steps[row] for row in seconds if steps[row]}
 
 
 def aligned(records: Sequence[np.ndarray]) -> list[np.ndarray]:

@@ -129,16 +129,14 @@ class Pace:
 
     rate: Floats  # processor seconds per second
     starved: Floats  # seconds per step in which it could not run, and its peers could
-    fed: Floats  # seconds per step in which its compiled steps wait for an element
+    starving: Floats  # rows x columns: seconds in which its compiled steps wait for an element
     network: Floats  # processor seconds per step that moving data takes: no own work
 
 
-def pace_of(
-    table: Table, measured: Mapping[int, float], fed: Mapping[int, float] | None = None
-) -> Pace:
+def pace_of(table: Table, measured: Mapping[int, float], starving: Floats | None = None) -> Pace:
     """The pace of every worker; `measured`: rates that windows gave, which hold all there is.
 
-    `fed`: what tf.data's models of the iterators say, in seconds per step.
+    `starving`: what tf.data's models of the iterators say.
 
     Others are taken to compute on one processor at least, or on as many as the busiest worker,
     which waited least.
@@ -155,13 +153,12 @@ def pace_of(
     network[:] = network.min(initial=np.inf)
     rate = np.full(len(share), max(1.0, float(share.max(initial=0.0))), dtype=np.float32)
     starved = _starved(delay, cpu).astype(np.float32)
-    hidden = np.zeros(len(share), dtype=np.float32)
-    for row, seconds in (fed or {}).items():
-        hidden[row] = seconds
+    if starving is None:
+        starving = np.zeros_like(mean["wall"])
     for row, found in measured.items():
         rate[row] = max(found, _LEAST_RATE)
-        starved[row] = hidden[row] = network[row] = 0
-    return Pace(rate, starved, hidden, network)
+        starved[row] = starving[row] = network[row] = 0
+    return Pace(rate, starved, starving, network)
 
 
 def _starved(delay: Floats, cpu: Floats) -> Floats:
@@ -190,7 +187,7 @@ def shares_of(table: Table, pace: Pace, exact: Exact | None = None) -> Shares:
     fed = np.zeros((len(wall), 1), dtype=np.float32)
     if exact is not None:
         fed[list(exact.workers), 0] = exact.input
-    starving = np.minimum(pace.fed[:, None], inside - computed)  # for an element
+    starving = np.minimum(pace.starving, inside - computed)  # for an element
     own[:, :, Work.INPUT] += fed * computed + starving
     own[:, :, Work.COMPUTE] += (1 - fed) * computed
     total = np.minimum(before + computed + starving, wall)
