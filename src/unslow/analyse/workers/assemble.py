@@ -117,7 +117,7 @@ def _account(run: Run, members: Members, table: Table) -> Job:
         transfer=shares.transfer,
         culprit=shares.culprit,
         blamed=shares.blamed,
-        ideal=replayed(table.mean["wall"], own, stragglers),
+        ideal=replayed(table.mean["wall"], own, stragglers, shares.culprit),
         elements=table.mean["elements"],
         delay=table.mean["delay"],
         cpu=table.mean["inside"] + table.mean["outside"],

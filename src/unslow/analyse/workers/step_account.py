@@ -252,21 +252,26 @@ def stragglers_of(shares: Shares, wall: Floats, count: Ints) -> tuple[int, ...]:
     return tuple(found)
 
 
-def replayed(wall: Floats, own: Floats, stragglers: Sequence[int]) -> Floats:
-    """Each step again, with the own work of some workers cut down to the others' median.
+def replayed(
+    wall: Floats, own: Floats, stragglers: Sequence[int], culprit: npt.NDArray[np.int32]
+) -> Floats:
+    """Each step again, as if one of the others were in the place of each straggler.
 
-    `own`: rows x columns. The step then ends when the last of them arrives and transfers as before.
+    `own`: rows x columns. Where a straggler was last, it does what another worker did in the step
+    before: what that one did in the same step would let the two arrive together, and the step would
+    lack the wait that workers of equal speed cause each other. The step then ends when the last of
+    all arrives and transfers as before.
     """
     step = _median(wall)
-    others = [row for row in range(len(own)) if row not in set(stragglers)]
-    if not stragglers or not others:
+    others = np.array([row for row in range(len(own)) if row not in set(stragglers)])
+    late = np.flatnonzero(np.isin(culprit, stragglers))
+    if not len(others) or not len(late):
         return step
-    with np.errstate(all="ignore"):
-        cut = own.copy()
-        usual = _median(own[others])
-        for row in stragglers:
-            cut[row] = np.minimum(cut[row], usual)
-        gained = _greatest(own) - _greatest(cut)
+    cut = own.copy()
+    for number, row in enumerate(stragglers):
+        instead = others[(late + number) % len(others)]
+        cut[row, late] = np.fmin(own[row, late], own[instead, np.maximum(late - 1, 0)])
+    gained = _greatest(own) - _greatest(cut)
     return np.asarray(np.maximum(step - np.nan_to_num(gained), 0), dtype=np.float32)
 
 
