@@ -205,6 +205,14 @@ def test_moving_data_is_no_own_work() -> None:
     assert np.nanmedian(shares.transfer) == pytest.approx(0.010, rel=0.05)
 
 
+def test_the_recorder_that_runs_while_a_worker_waits_is_no_own_work() -> None:
+    table = table_from(EQUAL, SLOW)
+    recorder = 0.02 * table.mean["wall"]
+    table.mean["inside"] += 0.02 * (table.mean["wall"] - table.mean["before"])
+    shares = shares_of(table, pace_of(table, {}, recorder=recorder))
+    assert np.nanmedian(shares.own[0, :, Work.COMPUTE]) == pytest.approx(0.02, rel=0.01)
+
+
 @pytest.mark.parametrize(
     ("delays", "starved"),
     [

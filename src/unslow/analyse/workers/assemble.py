@@ -24,6 +24,7 @@ from unslow.analyse.workers.step_account import (
     table_of,
 )
 from unslow.analyse.workers.windows import exact_of
+from unslow.facts.process import Tick
 from unslow.facts.stored_text import StoredText
 from unslow.facts.workers import (
     Collective,
@@ -42,6 +43,7 @@ READS = (
     Collective,
     RemoteWork,
     SharedWindow,
+    Tick,
     *pipeline.READS,
 )
 _MOST_JOBS = 4
@@ -99,11 +101,13 @@ def _account(run: Run, members: Members, table: Table) -> Job:
     exact: Exact | None = None
     busy: Mapping[int, float] = {}
     starving: Floats | None = None
+    recorder: Floats | None = None
     if len(workers) > 1:
         processes = [worker.process for worker in workers]
         exact, busy = exact_of(run, processes, table)
         starving = starvation_of(run, processes, table)
-    shares = shares_of(table, pace_of(table, busy, starving), exact)
+        recorder = _recorder(run, processes, table)
+    shares = shares_of(table, pace_of(table, busy, starving, recorder), exact)
     own = shares.own.sum(axis=2)
     stragglers = stragglers_of(shares, table.mean["wall"], table.columns.count)
     return Job(
@@ -130,6 +134,19 @@ def _account(run: Run, members: Members, table: Table) -> Job:
         stragglers=stragglers,
         per_step=float(np.nanmedian(table.mean["collectives"])) if table.counted.any() else 0.0,
     )
+
+
+def _recorder(run: Run, processes: Sequence[int], table: Table) -> Floats:
+    """Rows x columns: processor seconds of a step that the recorder's own thread took."""
+    found = np.zeros(table.end.shape, dtype=np.float32)
+    for row, process in enumerate(processes):
+        ticks = [tick for tick in run.facts(Tick, process) if tick.watcher]
+        if not ticks:
+            continue
+        spent = [tick.own_cpu * 1e-9 for tick in ticks]
+        until = np.interp(table.end[row], [tick.time for tick in ticks], spent)
+        found[row] = np.diff(until, prepend=until[0]) / table.columns.count
+    return np.nan_to_num(found)
 
 
 def aligned(records: Sequence[np.ndarray]) -> list[np.ndarray]:

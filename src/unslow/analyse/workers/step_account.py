@@ -131,12 +131,19 @@ class Pace:
     starved: Floats  # seconds per step in which it could not run, and its peers could
     starving: Floats  # rows x columns: seconds in which its compiled steps wait for an element
     network: Floats  # processor seconds per step that moving data takes: no own work
+    recorder: Floats  # rows x columns: those that the recorder's thread takes in a step's call
 
 
-def pace_of(table: Table, measured: Mapping[int, float], starving: Floats | None = None) -> Pace:
+def pace_of(
+    table: Table,
+    measured: Mapping[int, float],
+    starving: Floats | None = None,
+    recorder: Floats | None = None,
+) -> Pace:
     """The pace of every worker; `measured`: rates that windows gave, which hold all there is.
 
-    `starving`: what tf.data's models of the iterators say.
+    `starving`: what tf.data's models of the iterators say. `recorder`: processor seconds per step
+    of its thread, which also runs while a worker waits, for 1 % of the time in short jobs.
 
     Others are taken to compute on one processor at least, or on as many as the busiest worker,
     which waited least.
@@ -153,12 +160,13 @@ def pace_of(table: Table, measured: Mapping[int, float], starving: Floats | None
     network[:] = network.min(initial=np.inf)
     rate = np.full(len(share), max(1.0, float(share.max(initial=0.0))), dtype=np.float32)
     starved = _starved(delay, cpu).astype(np.float32)
-    if starving is None:
-        starving = np.zeros_like(mean["wall"])
+    nothing = np.zeros_like(mean["wall"])
+    starving = nothing if starving is None else starving
+    recorder = nothing if recorder is None else recorder * inside / np.maximum(mean["wall"], 1e-9)
     for row, found in measured.items():
         rate[row] = max(found, _LEAST_RATE)
-        starved[row] = starving[row] = network[row] = 0
-    return Pace(rate, starved, starving, network)
+        starved[row] = starving[row] = network[row] = recorder[row] = 0
+    return Pace(rate, starved, starving, network, recorder)
 
 
 def _starved(delay: Floats, cpu: Floats) -> Floats:
@@ -179,7 +187,8 @@ def shares_of(table: Table, pace: Pace, exact: Exact | None = None) -> Shares:
     wall, before = mean["wall"], mean["before"]
     transferred = exact.transfer if exact is not None else 0.0  # a step takes at least this
     inside = np.maximum(wall - before - transferred, 0)
-    computing = np.maximum(mean["inside"] - pace.network[:, None], 0)
+    others = pace.network[:, None] + pace.recorder
+    computing = np.maximum(mean["inside"] - others, 0)
     worked = computing / pace.rate[:, None] + pace.starved[:, None]
     timed = mean["timed"]  # all that is not in collectives is own work
     computed = np.where(timed > 0, np.maximum(inside - timed, 0), np.minimum(worked, inside))
