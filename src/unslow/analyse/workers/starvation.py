@@ -6,6 +6,7 @@ makes some steps late and not the others.
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Iterator, Sequence
 
@@ -81,10 +82,9 @@ def _waits(iterator: Readings) -> tuple[_Curve, _Curve]:
 def _whole(curves: list[_Curve], stop: float) -> Iterator[_Curve]:
     """Iterators are not read when they end: each goes on as before until the next one begins."""
     curves.sort(key=lambda curve: float(curve[0, 0]))
-    for number, curve in enumerate(curves):
-        step, waited = curve
-        begins = (float(other[0, 0]) for other in curves[number + 1 :])
-        later = [begin for begin in begins if begin > step[-1]]
-        end = min((*later, stop))
+    begins = [float(curve[0, 0]) for curve in curves]
+    for step, waited in curves:
+        later = begins[bisect.bisect_right(begins, step[-1]) :]
+        end = later[0] if later else stop
         more = (end - step[-1]) * (waited[-1] - waited[-2]) / (step[-1] - step[-2])
         yield np.array([[*step, end], [*waited, waited[-1] + more]])
