@@ -105,7 +105,7 @@ def _require_one_state(script: Script, helper: NamedFunction, model: str, path: 
             if changing:
                 reason = f"`{changing[0]}`, which `{helper.name}` is given, changes in the loop"
                 raise script.refuse(reason, call)
-    scopes = {script.function_of(call) or script.tree for call in calls}
+    scopes = {script.home(call) for call in calls}
     states = {
         state: training for scope in scopes for state, training in _states(scope, calls, path)
     }

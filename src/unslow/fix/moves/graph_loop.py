@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import replaced, spelled
-from unslow.fix.moves.decorators import decorator
-from unslow.fix.moves.shapes import mentions
+from unslow.fix.moves.shapes import is_call, mentions
 from unslow.fix.moves.tensor_array import arrays, collected
 from unslow.syntax.dataflow import flow
 from unslow.syntax.nodes import (
@@ -43,9 +42,9 @@ _PLAIN = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Pass)
 def range_to_graph(script: Script, line: int) -> Script:
     """Loop over `tf.range`; refuses where the body needs Python numbers or lists."""
     loop = _loop(script, line)
-    if _is_call(script, loop.iter, "tf.range"):
+    if is_call(script, loop.iter, "tf.range"):
         return script
-    if not _is_call(script, loop.iter, "range") or not isinstance(loop.target, ast.Name):
+    if not is_call(script, loop.iter, "range") or not isinstance(loop.target, ast.Name):
         raise script.refuse("the loop does not count with `range`", loop)
     function = script.function_of(loop)
     if function is None or not _is_converted(script, function):
@@ -77,7 +76,7 @@ def _loop(script: Script, line: int) -> ast.For:
 
 def _is_converted(script: Script, function: NamedFunction, depth: int = _MOST_CALLS) -> bool:
     """Whether AutoGraph surely sees a function: a compiled one, or one that only such ones call."""
-    compiler = decorator(script, function, "tf.function")
+    compiler = script.compiler(function)
     if compiler is not None:
         options = {option.arg for option in getattr(compiler, "keywords", [])}
         return not options & {"autograph", None}
@@ -91,10 +90,6 @@ def _is_converted(script: Script, function: NamedFunction, depth: int = _MOST_CA
     if not sites or not called.issuperset(handed_out):
         return False
     return all(each is not None and _is_converted(script, each, depth - 1) for each in callers)
-
-
-def _is_call(script: Script, node: ast.expr, name: str) -> bool:
-    return isinstance(node, ast.Call) and script.name(node.func) == name and not node.keywords
 
 
 def _plain(script: Script, node: ast.stmt) -> None:

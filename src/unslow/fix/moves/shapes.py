@@ -49,11 +49,6 @@ def names_in(code: Code) -> set[str]:
     return {node.id for node in inside(code, ast.Name)}
 
 
-def scope_of(script: Script, node: ast.AST) -> NamedFunction | ast.Module:
-    """The function, or else the module, that a node runs in."""
-    return script.function_of(node) or script.tree
-
-
 def only_binding(script: Script, name: ast.Name) -> Binding | None:
     """What gives a name its value, where one place does."""
     return only(script.bindings(name.id, name))
