@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Sequence
 
 from unslow.fix.edit.blocks import at_end, extent, indent
@@ -13,7 +12,7 @@ from unslow.fix.edit.statements import replace_expression
 from unslow.fix.moves.hoist import hoist_expression
 from unslow.fix.moves.shapes import mentions, method_named
 from unslow.model import Fix, Safety
-from unslow.syntax.nodes import NamedFunction, method_of
+from unslow.syntax.nodes import NamedFunction, last_name, method_of
 from unslow.syntax.scopes import Binding, How
 
 
@@ -115,27 +114,20 @@ def _in_init(script: Script, node: ast.Call, data: ast.Attribute, endless: bool)
     for store in stores:
         if script.statement_of(store) not in init.body or script.source(store) != what:
             raise script.refuse(f"`{what}` may be set again here", store)
-    if any(_sets_elsewhere(script, path, data.attr) for path in script.modules):
-        raise script.refuse(f"`{what}` may be set by another file", stores[-1])
+    reason = f"`{what}` may be set by another file"
+    script.refuse_if(_is_set_elsewhere(script, data.attr), reason, stores[-1])
     last = max((script.statement_of(store) for store in stores), key=init.body.index)
-    name = f"{holder}.{_fresh_attribute(script, 'batches')}"
-    return _kept(script, node, last, name, endless)
+    return _kept(script, node, last, f"{holder}.{script.fresh('batches')}", endless)
 
 
-def _sets_elsewhere(script: Script, path: str, attribute: str) -> bool:
+def _is_set_elsewhere(script: Script, attribute: str) -> bool:
     """Whether another file sets an attribute of this name on what is not its own object."""
-    if path == script.path:
-        return False
-    pattern = rf"(?<!\bself)\.{re.escape(attribute)}\s*(?:[-+*/|&]?=(?!=)|,[^\n()]*=(?!=))"
-    return re.search(pattern, script.modules[path]) is not None
-
-
-def _fresh_attribute(script: Script, wanted: str) -> str:
-    """A name that is neither an attribute nor a method of anything in the file."""
-    taken = {each.attr for each in script.every(ast.Attribute)}
-    taken |= {each.name for each in script.functions}
-    numbered = (f"{wanted}_{number}" for number in range(2, len(taken) + 3))
-    return next(name for name in (wanted, *numbered) if name not in taken)
+    stores = [
+        store
+        for other in script.other_files(attribute)
+        for store in other.attribute_stores(attribute)
+    ]
+    return any(last_name(store.value) != "self" for store in stores)
 
 
 # Parameters
