@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import replaced, spelled
-from unslow.fix.moves.shapes import is_call, mentions
+from unslow.fix.moves.shapes import is_arithmetic, is_call, mentions
 from unslow.fix.moves.tensor_array import arrays, collected
 from unslow.syntax.dataflow import flow
+from unslow.syntax.library import TENSOR_LIKE
 from unslow.syntax.nodes import (
     COMPREHENSIONS,
     STATEMENT_LOOPS,
@@ -116,7 +117,7 @@ def _only_indexes(script: Script, loop: ast.For, name: str) -> None:
         statement = script.statement_of(node)
         match statement:
             case ast.Assign(targets=[ast.Name(id=other)], value=value) if other != name:
-                if _is_arithmetic(value):
+                if is_arithmetic(value):
                     _only_indexes(script, loop, other)
                     continue
         around = [part for part in header(statement) if script.within(node, part)]
@@ -124,42 +125,17 @@ def _only_indexes(script: Script, loop: ast.For, name: str) -> None:
         script.refuse_if(not takers, f"`{name}` may be needed as a Python number there", node)
 
 
-def _is_arithmetic(node: ast.expr) -> bool:
-    """Whether a value is made of sums, differences and products of names and numbers."""
-    allowed = (ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.Name, ast.Attribute, ast.Constant)
-    return all(isinstance(inner, (*allowed, ast.Load)) for inner in ast.walk(node))
-
-
 def _takes_tensor(script: Script, node: ast.AST) -> bool:
     match node:
         case ast.Subscript(slice=ast.Tuple()):
             return True
         case ast.Subscript(value=value):
-            return _is_tensor(script, value)
+            return script.kind(value) in TENSOR_LIKE
         case ast.Compare():
             return isinstance(script.parents[node], ast.IfExp)  # AutoGraph converts it
         case ast.Call():
-            return _is_tensorflow(script, node)
+            return script.name(node.func).startswith(("tf.", "keras."))
     return False
-
-
-def _is_tensor(script: Script, node: ast.expr, depth: int = 3) -> bool:
-    """Whether all that a name or attribute may hold is made by TensorFlow."""
-    values = script.possible_values(node) if depth else []
-    return bool(values) and all(_is_made(script, value, depth) for value in values)
-
-
-def _is_made(script: Script, value: ast.expr | None, depth: int) -> bool:
-    match value:
-        case ast.BinOp(left=left, right=right):
-            return any(_is_made(script, side, depth) for side in (left, right))
-        case ast.Name() | ast.Attribute():
-            return _is_tensor(script, value, depth - 1)
-    return _is_tensorflow(script, value)
-
-
-def _is_tensorflow(script: Script, node: ast.AST | None) -> bool:
-    return isinstance(node, ast.Call) and script.name(node.func).startswith(("tf.", "keras."))
 
 
 def _carried(script: Script, function: NamedFunction, loop: ast.For, collections: set[str]) -> None:

@@ -54,7 +54,13 @@ def only_binding(script: Script, name: ast.Name) -> Binding | None:
     return only(script.bindings(name.id, name))
 
 
-# Calls
+# Expressions and calls
+
+
+def is_arithmetic(node: ast.AST) -> bool:
+    """Whether a value is made of sums, differences and products of names and numbers."""
+    allowed = (ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.Name, ast.Attribute, ast.Constant)
+    return all(isinstance(inner, (*allowed, ast.Load)) for inner in ast.walk(node))
 
 
 def is_call(script: Script, node: ast.AST | None, *names: str) -> bool:
