@@ -12,14 +12,14 @@ from unslow.analyse import wording as say
 from unslow.analyse.graphs.repeated_fits import amid_fit
 from unslow.analyse.host.machine import contention, cores_of
 from unslow.analyse.input import remedies
-from unslow.analyse.input.overlay import READERS
+from unslow.analyse.input import remedy_words as words
 from unslow.analyse.input.pipeline import Stage
 from unslow.analyse.input.queues import QueueWait, queue_waits
 from unslow.analyse.input.remedies import SLEEPING_THREADS, Remedy, best_remedy, certainty
 from unslow.analyse.input.repeated_work import cache_finding
-from unslow.analyse.input.waits import Wait, limits_next, waits
+from unslow.analyse.input.waits import Wait, waits
 from unslow.analyse.sketches.pipelines import Made, pipeline_facts
-from unslow.analyse.sketches.sketch import Placed, Sketch, at
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
 from unslow.cause import Cause
 from unslow.facts.data import BuiltStage, Next, PythonFunction
 from unslow.facts.functions import UnusualCall
@@ -61,11 +61,11 @@ def _queue(wait: float) -> list[Placed]:
         cycle=0,
         took=0.01,
         updates=True,
-        stack=(Place("train.py", 12, "<module>"),),
+        stack=stack_at(12),
         queue="batch",
         queue_wait=wait,
         filled_by=1,
-        made=(Place("train.py", 4, "batches"),),
+        made=stack_at(4, "batches"),
     )
     return [at(step, ran.replace(cycle=step)) for step in (4, 8, 16, 32, 64)]
 
@@ -128,7 +128,7 @@ class InputBound(Cause):
 
     def _queue_finding(self, run: Run, queue: QueueWait) -> Finding:
         """Queue runners of TensorFlow 1: threads of the program fill the queue of batches."""
-        threads = _threads(queue.threads) if queue.threads else "threads of the program"
+        threads = words.threads(queue.threads) if queue.threads else "threads of the program"
         return Finding(
             cause=self.id,
             location=queue.location,
@@ -152,16 +152,16 @@ class InputBound(Cause):
         waiting = f"each step waits {say.time(wait.per_step)} of its {say.time(wait.step)} for data"
         return Finding(
             cause=self.id,
-            title=f"{waiting}: {_reason(remedy)}",
+            title=f"{waiting}: {words.reason(remedy)}",
             location=say.place(run, place or _fetched_at(run, wait)),
             seconds=remedy.saved(wait),
             evidence=(
                 Evidence("wait per step", wait.per_step, "s"),
                 Evidence("share of the step", say.share(wait.share)),
-                Evidence("measured by", _measured_by(wait)),
-                *_stage_evidence(wait, remedy.stage),
+                Evidence("measured by", words.measured_by(wait)),
+                *words.stage_evidence(wait, remedy.stage),
             ),
-            advice=_advice(remedy),
+            advice=words.advice(remedy),
             certainty=certainty(wait),
             detail=remedy,
         )
@@ -278,7 +278,7 @@ class InputBound(Cause):
             phases={Phase.INPUT: 0.4, Phase.RUN: 0.1},
             style="keras",
             facts=[
-                at(step, Fit(stack=(Place("train.py", 10, "main"),), model=1, data="ndarray"))
+                at(step, Fit(stack=stack_at(10, "main"), model=1, data="ndarray"))
                 for step in range(1, 101)
             ],
         ),
@@ -310,24 +310,6 @@ def _behind_stage(script: Script, where: Location, stage: Stage) -> Fix | Refusa
     return Fix("cache behind the expensive stage", Safety.EXACT, edited.files, note)
 
 
-def _stage_evidence(wait: Wait, stage: Stage | None) -> Iterable[Evidence]:
-    if stage is None or wait.pipeline is None:
-        return
-    how = "tuned by TensorFlow" if stage.tuned else "fixed"
-    yield Evidence("slowest stage", stage.name)
-    yield Evidence("its work per batch", stage.busy, "s")
-    yield Evidence("its threads", f"{stage.parallelism:.0f}, {how}")
-    after, limit = limits_next(wait, wait.pipeline, stage)
-    yield Evidence("if it were free", f"{say.time(after)} a step, limited by {limit}")
-
-
-def _measured_by(wait: Wait) -> str:
-    profiled = wait.pipeline is not None and wait.pipeline.profiled
-    if profiled or wait.loop.style == "session":
-        return "TensorFlow's profiler, in a few steps"
-    return "the iterator's own model" if wait.compiled else "the fetch of the batch"
-
-
 def _usually_waits(run: Run, wait: Wait) -> bool:
     """Whether most steps wait, not only those in which Keras made a new iterator over arrays."""
     fetching = wait.loop.phases[amid_fit(run, wait.loop), Phase.INPUT]
@@ -347,57 +329,3 @@ def _fetched_at(run: Run, wait: Wait) -> Location:
     fetches = [one for one in run.facts(Next, wait.loop.process) if one.stack]
     longest = max(fetches, key=lambda one: one.took, default=None)
     return say.place(run, longest.stack[0]) if longest is not None else wait.loop.location
-
-
-def _reason(remedy: Remedy) -> str:
-    stage = remedy.stage
-    if stage is None:
-        return "the reason is not visible"
-    code = say.code(stage.location) if stage.location else stage.name
-    if remedy.kind == "threads" and remedy.python is not None:
-        asleep = remedy.python.slept / max(remedy.python.took, 1e-9)
-        return f"{code} sleeps {say.share(asleep)} of its time, in {_threads(stage.parallelism)}"
-    if remedy.kind == "parallel":
-        return f"{code} may only use {_threads(stage.parallelism)}"
-    if remedy.kind == "vectorise":
-        size = stage.asked.batch_size
-        return (
-            f"{code} is called for each of {size} elements, and the calls cost more than the work"
-        )
-    if remedy.kind == "prefetch":
-        return "no stage works ahead while the step runs"
-    return f"{code} takes {say.time(stage.seconds)} a batch"
-
-
-def _threads(number: float) -> str:
-    return "one thread" if number <= 1 else f"{number:.0f} threads"
-
-
-def _advice(remedy: Remedy) -> str:
-    stage = remedy.stage
-    if stage is None:
-        return (
-            "Its stages cannot be read here (a distribution strategy, a graph, autotuning switched "
-            "off, or TensorFlow before 2.17): record a loop over the plain dataset to see them."
-        )
-    if remedy.kind in _ADVICE:
-        return _ADVICE[remedy.kind]
-    if stage.kind in READERS or stage.kind in ("FlatMap", "Interleave"):
-        return (
-            "Read several files in parallel: `Dataset.from_tensor_slices(files).interleave(…, "
-            "num_parallel_calls=tf.data.AUTOTUNE)`; merge many small files into a few large ones."
-        )
-    return (
-        "The stage already uses all cores: do this work once and store the result "
-        "(`tf.data.Dataset.save`), or make it cheaper; more threads would not help."
-    )
-
-
-_ADVICE = {
-    "threads": f"Let it run {SLEEPING_THREADS} times at once: "
-    f"`num_parallel_calls={SLEEPING_THREADS}`, and as many threads through "
-    "`options.threading.private_threadpool_size` (TensorFlow has one per core otherwise).",
-    "parallel": "Give it `num_parallel_calls=tf.data.AUTOTUNE`.",
-    "vectorise": "Call `batch` first and let the function handle the whole batch.",
-    "prefetch": "Put `.prefetch(tf.data.AUTOTUNE)` at the end of the pipeline.",
-}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from unslow.analyse import wording as say
 from unslow.analyse.memory.account import (
@@ -14,13 +14,13 @@ from unslow.analyse.memory.account import (
 )
 from unslow.analyse.memory.cuts import READS, Cut, Reason, cuts_of
 from unslow.analyse.sketches.pipelines import Made, pipeline_facts
-from unslow.analyse.sketches.sketch import Placed, Sketch, at
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
 from unslow.cause import Cause
 from unslow.facts.data import BuiltStage
 from unslow.facts.functions import Constants
 from unslow.facts.keras import Fit, Prediction, Validation
 from unslow.facts.memory import Broadcast, Holding, Inventory, MemoryHigh, Weights
-from unslow.facts.schema import Place
+from unslow.facts.schema import Fact, Place
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import insert_after, replaced
 from unslow.fix.moves.call_arguments import rename_call, set_keyword
@@ -142,42 +142,50 @@ class MemoryPeak(Cause):
         cut, where = finding.detail, finding.location
         if not isinstance(cut, Cut) or where is None:
             return None
-        if cut.reason is Reason.BATCH:
-            position = 1 if cut.name == "predict" else 2
-            fixed = set_keyword(
-                script, where.line, cut.name, "batch_size", cut.instead, position=position
-            )
-            title = f"`{cut.name}` in batches of {cut.instead} rows"
-            return Fix(title, Safety.CLOSE, {where.file: fixed.text})
-        if cut.reason is Reason.VALIDATION:
-            keyword = "validation_batch_size"
-            fixed = set_keyword(script, where.line, "fit", keyword, cut.instead)
-            title = f"validate in batches of {cut.instead} rows"
-            return Fix(title, Safety.CLOSE, {where.file: fixed.text})
-        if cut.reason is Reason.ONE_BATCH and cut.name == _WHOLE:
-            fixed = rename_call(script, where.line, _WHOLE, "predict")
-            fixed = set_keyword(fixed, where.line, "predict", "batch_size", cut.instead)
-            fixed = set_keyword(fixed, where.line, "predict", "verbose", "0")
-            title = f"`predict` in batches of {cut.instead} rows"
-            return Fix(title, Safety.CLOSE, {where.file: fixed.text})
-        if cut.reason is Reason.COPY and cut.dropped < _LEAST_DROPPED * cut.frees:
-            why = f"`{cut.name}` and `{cut.instead}` are both needed while `{cut.instead}` is made"
-            return Refusal(f"{why}: dropping it later frees little", where)
-        if cut.reason is Reason.COPY:
-            fixed = insert_after(script, cut.after, f"del {cut.name}")
-            title = f"drop `{cut.name}` once nothing reads it any more"
-            return Fix(title, Safety.EXACT, {where.file: fixed.text})
-        if cut.reason is Reason.WIDE:
-            note = "Numbers then keep 7 digits instead of 16."
-            title = "make it float32 where float64 begins"
-            return Fix(title, Safety.REVIEW, {where.file: narrow(script).text}, note)
-        if cut.reason is Reason.REPEATED:
-            return _repeat_cached(script, where, cut)
-        if cut.reason is Reason.PREFETCH:
-            return work_ahead_tuned(script, where.line)
-        if cut.reason is Reason.ONE_HOT:
-            return _sparse(script, where, cut.name)
+        make = _FIXES.get(cut.reason)
+        return make(script, where, cut) if make is not None else None
+
+
+def _batch(script: Script, where: Location, cut: Cut) -> Fix:
+    position = 1 if cut.name == "predict" else 2
+    fixed = set_keyword(script, where.line, cut.name, "batch_size", cut.instead, position=position)
+    title = f"`{cut.name}` in batches of {cut.instead} rows"
+    return Fix(title, Safety.CLOSE, {where.file: fixed.text})
+
+
+def _validate_in_batches(script: Script, where: Location, cut: Cut) -> Fix:
+    fixed = set_keyword(script, where.line, "fit", "validation_batch_size", cut.instead)
+    title = f"validate in batches of {cut.instead} rows"
+    return Fix(title, Safety.CLOSE, {where.file: fixed.text})
+
+
+def _predict_in_batches(script: Script, where: Location, cut: Cut) -> Fix | None:
+    if cut.name != _WHOLE:
         return None
+    fixed = rename_call(script, where.line, _WHOLE, "predict")
+    fixed = set_keyword(fixed, where.line, "predict", "batch_size", cut.instead)
+    fixed = set_keyword(fixed, where.line, "predict", "verbose", "0")
+    title = f"`predict` in batches of {cut.instead} rows"
+    return Fix(title, Safety.CLOSE, {where.file: fixed.text})
+
+
+def _drop(script: Script, where: Location, cut: Cut) -> Fix | Refusal:
+    if cut.dropped < _LEAST_DROPPED * cut.frees:
+        why = f"`{cut.name}` and `{cut.instead}` are both needed while `{cut.instead}` is made"
+        return Refusal(f"{why}: dropping it later frees little", where)
+    fixed = insert_after(script, cut.after, f"del {cut.name}")
+    title = f"drop `{cut.name}` once nothing reads it any more"
+    return Fix(title, Safety.EXACT, {where.file: fixed.text})
+
+
+def _narrow(script: Script, where: Location, _: Cut) -> Fix:
+    note = "Numbers then keep 7 digits instead of 16."
+    title = "make it float32 where float64 begins"
+    return Fix(title, Safety.REVIEW, {where.file: narrow(script).text}, note)
+
+
+def _let_tensorflow_choose(script: Script, where: Location, _: Cut) -> Fix | Refusal | None:
+    return work_ahead_tuned(script, where.line)
 
 
 def _repeat_cached(script: Script, where: Location, cut: Cut) -> Fix | Refusal | None:
@@ -191,8 +199,9 @@ def _repeat_cached(script: Script, where: Location, cut: Cut) -> Fix | Refusal |
     return repeat_behind_cache(script, cache.repeat.line, where.line)
 
 
-def _sparse(script: Script, where: Location, name: str) -> Fix | Refusal:
+def _sparse(script: Script, where: Location, cut: Cut) -> Fix | Refusal:
     """Integer labels and the sparse loss, where both are written out."""
+    name = cut.name
     call = script.call_at(where.line, _TO_ONE_HOT)
     losses = [
         node
@@ -212,6 +221,17 @@ def _sparse(script: Script, where: Location, name: str) -> Fix | Refusal:
         note=f"`{name}` then holds integers: what else reads its columns must change as well.",
     )
 
+
+_FIXES: dict[Reason, Callable[[Script, Location, Cut], Fix | Refusal | None]] = {
+    Reason.BATCH: _batch,
+    Reason.VALIDATION: _validate_in_batches,
+    Reason.ONE_BATCH: _predict_in_batches,
+    Reason.COPY: _drop,
+    Reason.WIDE: _narrow,
+    Reason.REPEATED: _repeat_cached,
+    Reason.PREFETCH: _let_tensorflow_choose,
+    Reason.ONE_HOT: _sparse,
+}
 
 _SOURCE = """\
 images = load()
@@ -243,27 +263,18 @@ def _sketch(says: str, *held: Holding, wide: float = 0.0) -> Sketch:
     return Sketch(says, facts=facts, ticks=ticks, source=_SOURCE, style="keras")
 
 
-def _predicted(batch: int | None, call: str = "predict", after: float = 0.0) -> Sketch:
-    stack = (Place("train.py", 5, "<module>"),)
-    size = None if batch is None else float(batch)
-    called = Prediction(call=call, batch_size=size, rows=4000.0, took=0.5, stack=stack)
-    facts: list[Placed] = [
-        at(0, Fit(batch_size=32)),
-        _high(1, 8e8),
-        _high(88, 1.4e9, line=5),
-        at(90, called),
-        *([_high(95, after, line=6)] if after else []),
-    ]
-    ticks = {"rss": [5e8, 8e8, 1.4e9]}
-    return Sketch("a batch", facts=facts, ticks=ticks, source=_SOURCE, style="keras")
+_PREDICTED = Prediction(call="predict", rows=4000.0, took=0.5, stack=stack_at(5))
+_VALIDATED = Validation(rows=4000.0, took=0.5, stack=stack_at(5))
 
 
-def _validated(batch: int) -> Sketch:
-    stack = (Place("train.py", 5, "<module>"),)
-    made = Validation(batch_size=float(batch), rows=4000.0, took=0.5, stack=stack)
-    facts = [at(0, Fit(batch_size=32)), _high(1, 8e8), _high(88, 1.4e9, line=5), at(90, made)]
+def _in_batches(says: str, call: Fact, batch: float | None, after: float = 0.0) -> Sketch:
+    """A call that takes memory to its peak; `after` bytes are reached after it."""
+    facts = [at(0, Fit(batch_size=32)), _high(1, 8e8), _high(88, 1.4e9, line=5)]
+    facts.append(at(90, call.replace(batch_size=batch)))
+    if after:
+        facts.append(_high(95, after, line=6))
     ticks = {"rss": [5e8, 8e8, 1.4e9]}
-    return Sketch("a validation", facts=facts, ticks=ticks, source=_SOURCE, style="keras")
+    return Sketch(says, facts=facts, ticks=ticks, source=_SOURCE, style="keras")
 
 
 def _constant(size: float) -> Sketch:
@@ -283,7 +294,7 @@ def _broadcast(says: str, size: float, copies: int, peak: float = 2.5e9) -> Sket
         bytes=size,
         copies=copies,
         result=7e6,
-        stack=(Place("train.py", 2, "distances"),),
+        stack=stack_at(2, "distances"),
     )
     facts = [at(0, made), _high(1, peak)]
     return Sketch(says, facts=facts, ticks={"rss": [5e8, peak]}, source=_SOURCE)
@@ -339,10 +350,12 @@ MemoryPeak.FIRES = (
         _held("images", 8e8, type="list"),
         _held("x", 8e8, fed="fit"),
     ),
-    _predicted(4000),
-    _predicted(4000, after=1.45e9),
-    _predicted(None, "predict_on_batch"),
-    _validated(4000),
+    _in_batches("predict runs all rows as one batch", _PREDICTED, 4000.0),
+    _in_batches("the same, and memory rises a little later", _PREDICTED, 4000.0, after=1.45e9),
+    _in_batches(
+        "predict_on_batch with all rows", _PREDICTED.replace(call="predict_on_batch"), None
+    ),
+    _in_batches("a validation that runs all rows as one batch", _VALIDATED, 4000.0),
     _constant(3e8),
     _broadcast("all pairs of rows as one tensor", 9.8e8, copies=2),
     _cached("a cache behind a repetition holds four passes", 4, passes=4),
@@ -355,9 +368,9 @@ MemoryPeak.QUIET = (
     ),
     _sketch("one-hot labels of a few MB", _held("y", 2e7, one_hot=True, fed="fit")),
     _sketch("float64 arrays that are not given to the model", _held("z", 8e8, dtype="float64")),
-    _predicted(64),
-    _predicted(4000, after=3e9),
-    _validated(64),
+    _in_batches("predict in batches of 64 rows", _PREDICTED, 64.0),
+    _in_batches("all rows as one batch, a far higher peak later", _PREDICTED, 4000.0, after=3e9),
+    _in_batches("a validation in batches of 64 rows", _VALIDATED, 64.0),
     _constant(2e6),
     _broadcast("a broadcast that XLA never makes", 9.8e8, copies=2, peak=1.2e9),
     _broadcast("a broadcast, and temporaries that are far larger", 7e8, copies=1),

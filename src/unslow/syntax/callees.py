@@ -112,11 +112,11 @@ class Called(Named):
 
     def _defined_elsewhere(self, target: str) -> Definition[Self] | None:
         return self.follow(
-            "definition", target, lambda source, name: source._own_definition(name), None
+            "definition",
+            target,
+            lambda source, name: source._only(source.module.bindings.get(name, [])),
+            None,
         )
-
-    def _own_definition(self, name: str) -> Definition[Self] | None:
-        return self._only(self.module.bindings.get(name, []))
 
     # Classes
 

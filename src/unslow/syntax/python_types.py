@@ -61,6 +61,7 @@ _MODULES = {
     **dict.fromkeys(words("math time random"), PythonType.FLOAT),
     **dict.fromkeys(words("numpy argparse json statistics"), PythonType.PLAIN),
 }
+_NEVER_TENSORS = ("numpy.", "math.")
 _FILLS = words("append extend insert appendleft add update setdefault")
 
 Seen = frozenset[Binding]
@@ -129,12 +130,10 @@ def needs_no_tensor(source: Source, node: ast.AST, tensors: set[str]) -> bool:
         case ast.Name(id=name):
             return name not in tensors and python_type(source, node) is not None
         case ast.Attribute(attr=attribute):
-            return attribute in STATIC_ATTRIBUTES or source.name(node).startswith(
-                ("numpy.", "math.")
-            )
+            return attribute in STATIC_ATTRIBUTES or source.name(node).startswith(_NEVER_TENSORS)
         case ast.Call(func=function):
             name = source.name(function)
-            known = is_builtin(name) or name.startswith(("numpy.", "math."))
+            known = is_builtin(name) or name.startswith(_NEVER_TENSORS)
             parts = (*node.args, *node.keywords)
             return name == "len" or (known and _none_needed(source, parts, tensors))
         case ast.Subscript(value=inner) | ast.Starred(value=inner) | ast.keyword(value=inner):
@@ -241,7 +240,7 @@ def put_into(source: Source, path: str | None) -> Iterator[ast.expr | None]:
 
 def _of_attribute(source: Source, node: ast.Attribute, seen: Seen) -> PythonType | None:
     name = source.name(node)
-    if name.startswith(("numpy.", "math.")) or ".flags.FLAGS." in f".{name}":
+    if name.startswith(_NEVER_TENSORS) or ".flags.FLAGS." in f".{name}":
         return PythonType.PLAIN
     bindings = source.assignments(node)
     if bindings:

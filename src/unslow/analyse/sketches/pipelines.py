@@ -5,14 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from unslow.analyse.sketches.sketch import Placed, at
+from unslow.analyse.sketches.sketch import Placed, at, stack_at
 from unslow.facts.data import BuiltStage, Dataset, IteratorMade, ModelNode, PipelineReading
-from unslow.facts.schema import Place, Stack
-
-
-def stack_at(line: int, function: str = "<module>") -> Stack:
-    """A stack of one line of the sketched script."""
-    return (Place("train.py", line, function),)
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import replaced, spelled
-from unslow.fix.moves.decorators import decorator
-from unslow.fix.moves.shapes import mentions
+from unslow.fix.moves.shapes import is_arithmetic, is_call, mentions
 from unslow.fix.moves.tensor_array import arrays, collected
 from unslow.syntax.dataflow import flow
+from unslow.syntax.library import TENSOR_LIKE
 from unslow.syntax.nodes import (
     COMPREHENSIONS,
     STATEMENT_LOOPS,
@@ -43,9 +43,9 @@ _PLAIN = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Pass)
 def range_to_graph(script: Script, line: int) -> Script:
     """Loop over `tf.range`; refuses where the body needs Python numbers or lists."""
     loop = _loop(script, line)
-    if _is_call(script, loop.iter, "tf.range"):
+    if is_call(script, loop.iter, "tf.range"):
         return script
-    if not _is_call(script, loop.iter, "range") or not isinstance(loop.target, ast.Name):
+    if not is_call(script, loop.iter, "range") or not isinstance(loop.target, ast.Name):
         raise script.refuse("the loop does not count with `range`", loop)
     function = script.function_of(loop)
     if function is None or not _is_converted(script, function):
@@ -77,7 +77,7 @@ def _loop(script: Script, line: int) -> ast.For:
 
 def _is_converted(script: Script, function: NamedFunction, depth: int = _MOST_CALLS) -> bool:
     """Whether AutoGraph surely sees a function: a compiled one, or one that only such ones call."""
-    compiler = decorator(script, function, "tf.function")
+    compiler = script.compiler(function)
     if compiler is not None:
         options = {option.arg for option in getattr(compiler, "keywords", [])}
         return not options & {"autograph", None}
@@ -91,10 +91,6 @@ def _is_converted(script: Script, function: NamedFunction, depth: int = _MOST_CA
     if not sites or not called.issuperset(handed_out):
         return False
     return all(each is not None and _is_converted(script, each, depth - 1) for each in callers)
-
-
-def _is_call(script: Script, node: ast.expr, name: str) -> bool:
-    return isinstance(node, ast.Call) and script.name(node.func) == name and not node.keywords
 
 
 def _plain(script: Script, node: ast.stmt) -> None:
@@ -121,7 +117,7 @@ def _only_indexes(script: Script, loop: ast.For, name: str) -> None:
         statement = script.statement_of(node)
         match statement:
             case ast.Assign(targets=[ast.Name(id=other)], value=value) if other != name:
-                if _is_arithmetic(value):
+                if is_arithmetic(value):
                     _only_indexes(script, loop, other)
                     continue
         around = [part for part in header(statement) if script.within(node, part)]
@@ -129,42 +125,17 @@ def _only_indexes(script: Script, loop: ast.For, name: str) -> None:
         script.refuse_if(not takers, f"`{name}` may be needed as a Python number there", node)
 
 
-def _is_arithmetic(node: ast.expr) -> bool:
-    """Whether a value is made of sums, differences and products of names and numbers."""
-    allowed = (ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.Name, ast.Attribute, ast.Constant)
-    return all(isinstance(inner, (*allowed, ast.Load)) for inner in ast.walk(node))
-
-
 def _takes_tensor(script: Script, node: ast.AST) -> bool:
     match node:
         case ast.Subscript(slice=ast.Tuple()):
             return True
         case ast.Subscript(value=value):
-            return _is_tensor(script, value)
+            return script.kind(value) in TENSOR_LIKE
         case ast.Compare():
             return isinstance(script.parents[node], ast.IfExp)  # AutoGraph converts it
         case ast.Call():
-            return _is_tensorflow(script, node)
+            return script.name(node.func).startswith(("tf.", "keras."))
     return False
-
-
-def _is_tensor(script: Script, node: ast.expr, depth: int = 3) -> bool:
-    """Whether all that a name or attribute may hold is made by TensorFlow."""
-    values = script.possible_values(node) if depth else []
-    return bool(values) and all(_is_made(script, value, depth) for value in values)
-
-
-def _is_made(script: Script, value: ast.expr | None, depth: int) -> bool:
-    match value:
-        case ast.BinOp(left=left, right=right):
-            return any(_is_made(script, side, depth) for side in (left, right))
-        case ast.Name() | ast.Attribute():
-            return _is_tensor(script, value, depth - 1)
-    return _is_tensorflow(script, value)
-
-
-def _is_tensorflow(script: Script, node: ast.AST | None) -> bool:
-    return isinstance(node, ast.Call) and script.name(node.func).startswith(("tf.", "keras."))
 
 
 def _carried(script: Script, function: NamedFunction, loop: ast.For, collections: set[str]) -> None:

@@ -19,7 +19,6 @@ from unslow.syntax.call_order import (
     calls_reached,
     first_use,
     from_here,
-    home_of,
     surely_before,
 )
 from unslow.syntax.names import is_builtin
@@ -60,7 +59,7 @@ def find_place(script: Script, function: NamedFunction, needs: Needs, frames: Fr
     """The place for what a function makes; CannotEdit where none is surely early enough."""
     if needs.attributes:
         return _in_init(script, function, needs)
-    home = home_of(script, function)
+    home = script.home(function)
     top = script.class_of_method(function) or function
     if needs.whole is None and _obstacle(script, home, top, needs, frames) is None:
         return _behind_the_last(script, top)
@@ -106,7 +105,7 @@ def _obstacle(
 
 def _exists(script: Script, home: Home, node: ast.AST, place: ast.stmt) -> bool:
     """Whether a binding is surely made before a place in a function or module is reached."""
-    scope = home_of(script, node)
+    scope = script.home(node)
     definition = script.statement_of(node)
     if scope is home:
         return isinstance(node, ast.arg) or surely_before(script, definition, place)
@@ -126,7 +125,7 @@ def _context(script: Script, place: ast.stmt, frames: Frames, home: Home) -> ast
         changing = [owner for owner in withs if not harmless(script, owner)]
         if changing:
             return changing[0]
-        if node is not None and home_of(script, node) is home:
+        if node is not None and script.home(node) is home:
             break
     return None
 
@@ -294,7 +293,7 @@ def _runs_once(script: Script, call: ast.Call) -> bool:
 
 
 def _require_names(script: Script, owner: ast.ClassDef, init: NamedFunction, needs: Needs) -> None:
-    home = home_of(script, owner)
+    home = script.home(owner)
     hidden = uses(init.body).writes | parameter_names(init)
     first = first_use(home, Users(script, init)) or owner
     for name, node in needs.names.items():

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
-from unslow.fix.moves.shapes import is_call, only, reads, scope_of, stores
+from unslow.fix.moves.shapes import is_call, only, reads, stores
 from unslow.syntax.nodes import inside, last_name, words
 from unslow.syntax.uses import uses
 
@@ -83,7 +83,7 @@ def _made(script: Script, loop: ast.For, name: str) -> ast.List | None:
 
 def _stacks(script: Script, loop: ast.For, name: str, append: ast.Expr) -> tuple[ast.Call, ...]:
     """Where the list is stacked; nothing where it is used in any other way."""
-    scope = scope_of(script, loop)
+    scope = script.home(loop)
     uses_of = [node for node in reads(scope, name) if not script.within(node, append)]
     stacks = [script.parents[node] for node in uses_of]
     bound = only(stores(scope, name))

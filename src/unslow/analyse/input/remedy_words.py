@@ -1,0 +1,85 @@
+"""What a wait for data and its remedy are called in a finding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from unslow.analyse import wording as say
+from unslow.analyse.input.overlay import READERS
+from unslow.analyse.input.pipeline import Stage
+from unslow.analyse.input.remedies import SLEEPING_THREADS, Remedy
+from unslow.analyse.input.waits import Wait, limits_next
+from unslow.analyse.stats.robust import ratio
+from unslow.model import Evidence
+
+_ADVICE = {
+    "threads": f"Let it run {SLEEPING_THREADS} times at once: "
+    f"`num_parallel_calls={SLEEPING_THREADS}`, and as many threads through "
+    "`options.threading.private_threadpool_size` (TensorFlow has one per core otherwise).",
+    "parallel": "Give it `num_parallel_calls=tf.data.AUTOTUNE`.",
+    "vectorise": "Call `batch` first and let the function handle the whole batch.",
+    "prefetch": "Put `.prefetch(tf.data.AUTOTUNE)` at the end of the pipeline.",
+}
+_READS = (*READERS, "FlatMap", "Interleave")
+
+
+def reason(remedy: Remedy) -> str:
+    stage = remedy.stage
+    if stage is None:
+        return "the reason is not visible"
+    code = say.code(stage.location) if stage.location else stage.name
+    if remedy.kind == "threads" and remedy.python is not None:
+        asleep = ratio(remedy.python.slept, remedy.python.took)
+        return f"{code} sleeps {say.share(asleep)} of its time, in {threads(stage.parallelism)}"
+    if remedy.kind == "parallel":
+        return f"{code} may only use {threads(stage.parallelism)}"
+    if remedy.kind == "vectorise":
+        size = stage.asked.batch_size
+        return (
+            f"{code} is called for each of {size} elements, and the calls cost more than the work"
+        )
+    if remedy.kind == "prefetch":
+        return "no stage works ahead while the step runs"
+    return f"{code} takes {say.time(stage.seconds)} a batch"
+
+
+def threads(number: float) -> str:
+    return "one thread" if number <= 1 else f"{number:.0f} threads"
+
+
+def advice(remedy: Remedy) -> str:
+    stage = remedy.stage
+    if stage is None:
+        return (
+            "Its stages cannot be read here (a distribution strategy, a graph, autotuning switched "
+            "off, or TensorFlow before 2.17): record a loop over the plain dataset to see them."
+        )
+    if remedy.kind in _ADVICE:
+        return _ADVICE[remedy.kind]
+    if stage.kind in _READS:
+        return (
+            "Read several files in parallel: `Dataset.from_tensor_slices(files).interleave(…, "
+            "num_parallel_calls=tf.data.AUTOTUNE)`; merge many small files into a few large ones."
+        )
+    return (
+        "The stage already uses all cores: do this work once and store the result "
+        "(`tf.data.Dataset.save`), or make it cheaper; more threads would not help."
+    )
+
+
+def stage_evidence(wait: Wait, stage: Stage | None) -> Iterator[Evidence]:
+    if stage is None or wait.pipeline is None:
+        return
+    how = "tuned by TensorFlow" if stage.tuned else "fixed"
+    yield Evidence("slowest stage", stage.name)
+    yield Evidence("its work per batch", stage.busy, "s")
+    yield Evidence("its threads", f"{stage.parallelism:.0f}, {how}")
+    after, limit = limits_next(wait, wait.pipeline, stage)
+    yield Evidence("if it were free", f"{say.time(after)} a step, limited by {limit}")
+
+
+def measured_by(wait: Wait) -> str:
+    profiled = wait.pipeline is not None and wait.pipeline.profiled
+    if profiled or wait.loop.style == "session":
+        return "TensorFlow's profiler, in a few steps"
+    return "the iterator's own model" if wait.compiled else "the fetch of the batch"
