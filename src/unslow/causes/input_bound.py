@@ -13,7 +13,7 @@ from unslow.analyse.graphs.repeated_fits import amid_fit
 from unslow.analyse.host.machine import contention, cores_of
 from unslow.analyse.input import remedies
 from unslow.analyse.input import remedy_words as words
-from unslow.analyse.input.discarded_elements import Discard
+from unslow.analyse.input.discarded_elements import Discard, DiscardApart, discards_apart
 from unslow.analyse.input.pipeline import Stage
 from unslow.analyse.input.queues import QueueWait, queue_waits
 from unslow.analyse.input.remedies import SLEEPING_THREADS, Remedy, best_remedy, certainty
@@ -21,13 +21,13 @@ from unslow.analyse.input.repeated_work import cache_finding
 from unslow.analyse.input.waits import Wait, waits
 from unslow.analyse.sketches.pipelines import Made, pipeline_facts
 from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
-from unslow.cause import Cause
+from unslow.cause import LEAST_SHARE, Cause
 from unslow.facts.data import BuiltStage, Next, PythonFunction
 from unslow.facts.functions import UnusualCall
 from unslow.facts.keras import Fit
 from unslow.facts.schema import Place
 from unslow.facts.sessions import InspectedRun
-from unslow.model import Evidence, Finding, Fix, Location, Phase, Refusal, Run, Safety
+from unslow.model import Certainty, Evidence, Finding, Fix, Location, Phase, Refusal, Run, Safety
 
 if TYPE_CHECKING:
     from unslow.fix.edit.script import Script
@@ -66,6 +66,18 @@ def _cut(kind: str, reaching: float, busy: float) -> list[Made]:
     )
     cut = [Made(kind, line=6), Made("Take", line=6)]
     return [source, mapped, *cut, Made("Prefetch", asynchronous=True, line=7)]
+
+
+def _validated(reaching: float) -> Sketch:
+    """A pass over a split at the end of each of four epochs."""
+    seconds = [0.26 if step % 25 == 24 else 0.01 for step in range(100)]
+    return Sketch(
+        f"a validation for whose elements {reaching:.4g} times as many are made",
+        seconds,
+        phases={Phase.EVAL: [0.96 if each > 0.1 else 0.0 for each in seconds]},
+        style="keras",
+        facts=pipeline_facts(*_cut("Skip", reaching, 0.018), wait=0, passes=4, evaluates=True),
+    )
 
 
 _BURSTS = ([0.0045] * 19 + [0.076]) * 10
@@ -124,6 +136,9 @@ class InputBound(Cause):
         for wait in waits(run):
             if wait.share >= _WORTH:
                 yield from self._judge(run, wait)
+        for apart in discards_apart(run):
+            if apart.seconds >= LEAST_SHARE * apart.loop.total:
+                yield self._in_validation(run, apart)
         for queue in queue_waits(run):
             # Where all processors are busy, no queue would help: the work itself takes the time.
             is_worth = queue.step - queue.after >= _WORTH * queue.step
@@ -142,6 +157,26 @@ class InputBound(Cause):
             yield cache_finding(self.id, run, wait, best)
         elif best.kind in _OWN_KINDS:
             yield self._finding(run, wait, best)
+
+    def _in_validation(self, run: Run, found: DiscardApart) -> Finding:
+        by, work = found.discard.by, words.work(found.discard)
+        place = say.place(run, by.location or found.loop.location)
+        remedy = Remedy("discard", by, 0.0, discard=found.discard)
+        return Finding(
+            cause=self.id,
+            title=f"each validation throws away {found.elements:,.0f} elements that {work} makes: "
+            f"{say.code(place)}",
+            location=place,
+            seconds=found.seconds,
+            evidence=(
+                Evidence("passes of a validation", found.passes),
+                Evidence("elements thrown away in each", round(found.elements)),
+                Evidence("making them, per pass", found.seconds / found.passes, "s"),
+            ),
+            advice=words.advice(remedy),
+            certainty=Certainty.LIKELY,
+            detail=remedy,
+        )
 
     def _queue_finding(self, run: Run, queue: QueueWait) -> Finding:
         """Queue runners of TensorFlow 1: threads of the program fill the queue of batches."""
@@ -247,6 +282,7 @@ class InputBound(Cause):
             trains=False,
             facts=pipeline_facts(*_cut("Skip", 2.0, 0.018), wait=0.0085, passes=4),
         ),
+        _validated(2.0),
         Sketch(
             "a fifth of each step is waiting, and no stage explains it",
             phases={Phase.INPUT: 0.2, Phase.RUN: 0.75},
@@ -271,6 +307,7 @@ class InputBound(Cause):
                 wait=0.0085,
             ),
         ),
+        _validated(1.05),
         Sketch(
             "nothing trains, and a few elements are skipped",
             phases={Phase.INPUT: 0.85},

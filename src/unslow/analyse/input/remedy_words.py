@@ -41,13 +41,13 @@ def reason(remedy: Remedy) -> str:
         )
     if remedy.discard is not None:
         found = remedy.discard
-        return f"{code} throws away {say.share(found.share)} of what {_work(found)} makes"
+        return f"{code} throws away {say.share(found.share)} of what {work(found)} makes"
     if remedy.kind == "prefetch":
         return "no stage works ahead while the step runs"
     return f"{code} takes {say.time(stage.seconds)} a batch"
 
 
-def _work(found: Discard) -> str:
+def work(found: Discard) -> str:
     where = found.made_by.location
     return f"the map at {where.file}:{where.line}" if where else found.made_by.name
 
@@ -84,7 +84,7 @@ def advice(remedy: Remedy) -> str:
 
 def _discard_advice(found: Discard) -> str:
     method = found.by.kind.lower()
-    advice = f"Call `{method}` in front of {_work(found)}: what it leaves out is not made then."
+    advice = f"Call `{method}` in front of {work(found)}: what it leaves out is not made then."
     if found.by.kind == "Skip" and not found.one_to_one:
         advice += " There it counts single elements, in the order of the source."
     return advice
@@ -92,7 +92,7 @@ def _discard_advice(found: Discard) -> str:
 
 def _discard_evidence(found: Discard) -> Iterator[Evidence]:
     yield Evidence("elements thrown away", say.share(found.share))
-    yield Evidence("made by", _work(found))
+    yield Evidence("made by", work(found))
     yield Evidence("making them, per step", found.seconds, "s")
 
 
