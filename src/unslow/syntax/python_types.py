@@ -11,6 +11,7 @@ from unslow.syntax.names import is_builtin
 from unslow.syntax.nodes import (
     dotted,
     inside,
+    is_constant,
     is_stored,
     method_of,
     receiver_of,
@@ -210,14 +211,33 @@ def _of_binding(source: Source, binding: Binding, seen: Seen) -> PythonType | No
             found = python_type(source, binding.value, seen)
             return _divided(found) if isinstance(operator, ast.Div) else found
         case How.PARAMETER, ast.arg() as parameter:
-            given = source.values_given(parameter)
-            types = [python_type(source, value, seen) for value in given]
-            return _joined(types) if given else None
+            return _of_parameter(source, parameter, seen)
         case How.LOOP, _ if _counts(source, binding):
             return PythonType.INT
         case ((How.LOOP | How.ASSIGN), _):
             return _plain_if([python_type(source, binding.value, seen)])
     return None
+
+
+def _of_parameter(source: Source, parameter: ast.arg, seen: Seen) -> PythonType | None:
+    """The type of what all calls of a function give, in any file of the program."""
+    given = source.given_anywhere(parameter)
+    if not given:
+        return None
+    if _handles_none(source, parameter):
+        given = [(file, value) for file, value in given if not is_constant(value, None)]
+    return _joined(python_type(file, value, seen) for file, value in given)
+
+
+def _handles_none(source: Source, parameter: ast.arg) -> bool:
+    """Whether a function tests a parameter for None, which then takes no part in computations."""
+    function = source.parents[source.parents[parameter]]
+    for node in inside(function, ast.Compare):
+        match node:
+            case ast.Compare(left=ast.Name(id=name), ops=[ast.Is() | ast.IsNot()]):
+                if name == parameter.arg and is_constant(node.comparators[0], None):
+                    return True
+    return False
 
 
 def _counts(source: Source, binding: Binding) -> bool:

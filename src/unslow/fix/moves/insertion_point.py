@@ -201,10 +201,26 @@ def _in_init(script: Script, function: NamedFunction, needs: Needs) -> Place:
     _require_one_kind(script, owner, needs)
     _require_init_runs(script, owner)
     last = _last_statement(script, owner, init, needs)
-    reason = f"`__init__` may call `{function.name}` before its ops can be made"
-    script.refuse_if(Users(script, function).among(init.body), reason, init)
     _require_names(script, owner, init, needs)
+    users = Users(script, function)
+    first = next((node for node in init.body if users.among([node])), None)
+    if first is not None:
+        _require_complete(script, owner, first, needs)
+        return Place(above(script, first), indent(script, first), own_name(script, init))
     return Place(extent(script, [last])[1], indent(script, last), own_name(script, init))
+
+
+def _require_complete(script: Script, owner: ast.ClassDef, first: ast.stmt, needs: Needs) -> None:
+    """Raises where ops cannot be made in front of the statement of `__init__` that needs them."""
+    block, index = script.block(first)
+    for read in needs.attributes.values():
+        own = next(store.statement for store in set_by_init(script, read) if store.owner is owner)
+        reason = f"`__init__` may call it before it sets `{script.source(read)}`"
+        script.refuse_if(own not in block[:index], reason, first)
+    for call in calls_reached(script, block[index:]):
+        what = script.source(call.func)
+        reason = f"`{what}` is made later in `__init__`, and may get another seed"
+        script.refuse_if(tf_name(script, call.func).startswith(_DRAWS), reason, call)
 
 
 def _last_statement(
