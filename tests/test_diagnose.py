@@ -117,7 +117,7 @@ def test_what_costs_each_of_many_processes_a_little_is_a_finding() -> None:
     many = replace(
         RUN, processes=RUN.processes * 4, loops=RUN.loops * 4
     )  # four seconds of training in all
-    small = replace(ONE, seconds=0.03)
+    small = replace(ONE, seconds=0.06)
     assert not diagnose(many, [Finds(small)], with_fixes=False).findings
     assert diagnose(many, [Finds(*[small] * 4)], with_fixes=False).findings
 

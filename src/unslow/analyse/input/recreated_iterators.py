@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from unslow.analyse.grouping import grouped
 from unslow.analyse.input import pipeline as pipeline_module
+from unslow.analyse.input.dataset_variants import dataset_variants, first_variant
 from unslow.analyse.input.pipeline import Pipeline, pipelines, shuffle_elements
 from unslow.analyse.places import by_users
 from unslow.analyse.run.tallies import last_at_line
@@ -72,12 +73,13 @@ def iterator_lines(run: Run) -> list[IteratorLine]:
     """Iterators of the user's own lines that are not for validation."""
     by_own = [one for one in by_users(run.facts(IteratorMade)) if not one.in_fit]
     training = [one for one in by_own if not one.evaluates]
+    variants = dataset_variants(run)
     known = {(one.process, one.dataset): one for one in reversed(pipelines(run))}
     found = []
     for facts in grouped(training, lambda one: (one.process, one.key)).values():
         made = facts[-1]
         outside = sum(run.loop_of(one) is None for one in facts)
-        pipeline = known.get((made.process, made.dataset))
+        pipeline = known.get(first_variant(variants, made))
         found.append(IteratorLine(made, pipeline, is_outside=2 * outside > len(facts)))
     return found
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from unslow.analyse import wording as say
+from unslow.analyse.input.discarded_elements import Discard
 from unslow.analyse.input.overlay import READERS
 from unslow.analyse.input.pipeline import Stage
 from unslow.analyse.input.remedies import SLEEPING_THREADS, Remedy
@@ -27,7 +28,7 @@ def reason(remedy: Remedy) -> str:
     stage = remedy.stage
     if stage is None:
         return "the reason is not visible"
-    code = say.code(stage.location) if stage.location else stage.name
+    code = _named(stage)
     if remedy.kind == "threads" and remedy.python is not None:
         asleep = ratio(remedy.python.slept, remedy.python.took)
         return f"{code} sleeps {say.share(asleep)} of its time, in {threads(stage.parallelism)}"
@@ -38,9 +39,21 @@ def reason(remedy: Remedy) -> str:
         return (
             f"{code} is called for each of {size} elements, and the calls cost more than the work"
         )
+    if remedy.discard is not None:
+        found = remedy.discard
+        return f"{code} throws away {say.share(found.share)} of what {work(found)} makes"
     if remedy.kind == "prefetch":
         return "no stage works ahead while the step runs"
     return f"{code} takes {say.time(stage.seconds)} a batch"
+
+
+def work(found: Discard) -> str:
+    where = found.made_by.location
+    return f"the map at {where.file}:{where.line}" if where else found.made_by.name
+
+
+def _named(stage: Stage) -> str:
+    return say.code(stage.location) if stage.location else stage.name
 
 
 def threads(number: float) -> str:
@@ -54,6 +67,8 @@ def advice(remedy: Remedy) -> str:
             "Its stages cannot be read here (a distribution strategy, a graph, autotuning switched "
             "off, or TensorFlow before 2.17): record a loop over the plain dataset to see them."
         )
+    if remedy.discard is not None:
+        return _discard_advice(remedy.discard)
     if remedy.kind in _ADVICE:
         return _ADVICE[remedy.kind]
     if stage.kind in _READS:
@@ -67,8 +82,26 @@ def advice(remedy: Remedy) -> str:
     )
 
 
-def stage_evidence(wait: Wait, stage: Stage | None) -> Iterator[Evidence]:
+def _discard_advice(found: Discard) -> str:
+    method = found.by.kind.lower()
+    advice = f"Call `{method}` in front of {work(found)}: what it leaves out is not made then."
+    if found.by.kind == "Skip" and not found.one_to_one:
+        advice += " There it counts single elements, in the order of the source."
+    return advice
+
+
+def _discard_evidence(found: Discard) -> Iterator[Evidence]:
+    yield Evidence("elements thrown away", say.share(found.share))
+    yield Evidence("made by", work(found))
+    yield Evidence("making them, per step", found.seconds, "s")
+
+
+def evidence(wait: Wait, remedy: Remedy) -> Iterator[Evidence]:
+    stage = remedy.stage
     if stage is None or wait.pipeline is None:
+        return
+    if remedy.discard is not None:
+        yield from _discard_evidence(remedy.discard)
         return
     how = "tuned by TensorFlow" if stage.tuned else "fixed"
     yield Evidence("slowest stage", stage.name)
