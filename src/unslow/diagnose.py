@@ -184,8 +184,6 @@ class _Depth:
 def _is_symptom(other: Finding, leader: Finding) -> bool:
     if other.frees > 0 and not _is_about_memory(leader):
         return False  # what costs time does not explain a peak of memory
-    if not (other.fault or other.seconds):
-        return False  # it says what the program does, and blames nothing
     if not leader.fault:
         return other.seconds <= _EXPLAINED_SHARE * leader.seconds and not other.grows
     if leader.location is None:

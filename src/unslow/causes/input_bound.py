@@ -174,7 +174,7 @@ class InputBound(Cause):
                 title=f"the pipeline's own work takes {say.share(share)} of a step, in "
                 f"{words.threads(stage.parallelism)}",
                 location=say.place(run, stage.location or _fetched_at(run, wait)),
-                seconds=0.0,
+                seconds=wait.seconds,
                 evidence=(
                     Evidence("wait per batch", wait.per_step / pipeline.per_step, "s"),
                     *words.evidence(wait, best),
