@@ -196,25 +196,6 @@ def test_a_loop_in_a_function_that_only_compiled_ones_call_becomes_one_of_the_gr
     assert range_to_graph(script(text), 3).text == text.replace("in range", "in tf.range")
 
 
-@pytest.mark.parametrize(
-    ("options", "use"),
-    [("(autograph=False)", "roll(x, x)"), ("", "fold(roll, x)"), ("", "x\n\n\nroll(x, x)")],
-)
-def test_a_loop_that_autograph_may_not_see_is_refused(options: str, use: str) -> None:
-    with pytest.raises(CannotEdit, match="stays Python's"):
-        range_to_graph(script(_CALLED.format(options=options, use=use)), 3)
-
-
-def test_a_loop_outside_of_a_compiled_function_is_refused() -> None:
-    with pytest.raises(CannotEdit, match=r"neither in a tf\.function"):
-        range_to_graph(
-            script(
-                "def call(x, s):\n    for t in range(9):\n        s = cell(x[:, t], s)\n    return s\n"
-            ),
-            2,
-        )
-
-
 # Models made again
 
 

@@ -74,9 +74,7 @@ CASES = [
     Case(
         "decorate",
         "@first  # one\ndef step(a, b=2):\n    return a\n",
-        lambda script, line: decorate(
-            script, line + 2, "tf.function", {"reduce_retracing": "True"}
-        ),
+        lambda script, line: decorate(script, line + 2, {"reduce_retracing": "True"}),
         (),
         "never",
         "@tf.function(reduce_retracing=True)",

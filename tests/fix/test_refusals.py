@@ -142,7 +142,7 @@ REFUSED: list[tuple[str, Move, str, int]] = [
     ("f(v for v in a)\n", lambda s: set_keyword(s, 1, "f", "k", "1"), "bare generator", 1),
     ("f(**k)\n", lambda s: set_keyword(s, 1, "f", "k", "1"), "unpacks a dictionary", 1),
     ("x = 1\n", lambda s: set_keyword(s, 1, "f", "k", "1"), "not called on line 1", 1),
-    ("x = 1\n", lambda s: decorate(s, 1, "tf.function"), "in no function", 1),
+    ("x = 1\n", lambda s: decorate(s, 1, {}), "in no function", 1),
     ("x = 1\n", lambda s: add_link(s, 1, "cache()"), "no chain", 1),
     (
         "d = s.map(f)\n",
@@ -256,9 +256,7 @@ MADE: list[tuple[str, Move, str]] = [
     ),
     (
         "@tf.function(jit_compile=True)\ndef f(): pass\nimport tensorflow as tf\n",
-        lambda s: decorate(
-            s, 2, "tf.function", {"jit_compile": "False", "reduce_retracing": "True"}
-        ),
+        lambda s: decorate(s, 2, {"jit_compile": "False", "reduce_retracing": "True"}),
         "@tf.function(jit_compile=False, reduce_retracing=True)\ndef f(): pass\nimport tensorflow as tf\n",
     ),
 ]

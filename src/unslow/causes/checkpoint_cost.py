@@ -13,7 +13,7 @@ from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
 from unslow.cause import LEAST_SHARE, Cause, Spot
 from unslow.facts.files import Save
 from unslow.fix.edit.script import CannotEdit, Script
-from unslow.fix.moves.call_arguments import argument, call, keyword_set
+from unslow.fix.moves.call_arguments import call, given, keyword_set
 from unslow.fix.moves.hook_interval import SAVING, rarer_hook, runs_hooks
 from unslow.fix.moves.reading_condition import under_reader
 from unslow.fix.moves.run_less_often import rarer
@@ -192,7 +192,7 @@ def _save_freq(script: Script, line: int, detail: _Interval) -> Script:
     if detail.saved.options.get("save_best_only"):
         reason = "it keeps the best by a metric of the whole epoch, so it must stay with the epochs"
         raise script.refuse(reason, node)
-    path = argument(script, node, "filepath") or argument(script, node, 0)
+    path = given(script, node, "filepath", 0)
     if not _name_fields(path) <= _SAFE_FIELDS:
         raise script.refuse("the file's name holds a metric that only a whole epoch has", node)
     return keyword_set(script, node, "save_freq", str(detail.every), _POSITION[name])

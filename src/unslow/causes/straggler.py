@@ -72,7 +72,7 @@ class Straggler(Cause):
 
     It depends on the reason: the same input and batches for every worker, Python and evaluation out
     of the steps, a quieter machine. The step without the straggler is computed from the recorded
-    steps, with its excess removed.
+    steps, as if one of the others were in its place.
 
     When we are wrong
 

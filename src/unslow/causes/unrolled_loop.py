@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from unslow.analyse import wording as say
@@ -48,7 +49,9 @@ class UnrolledLoop(Cause):
     The fix
     `for t in tf.range(100)` makes one loop of the graph (with a `tf.TensorArray` where results are
     collected), and so do `tf.scan`, `tf.while_loop` and `keras.layers.RNN`. Or unroll only a part:
-    ten iterations in a loop of ten.
+    ten iterations in a loop of ten. AutoGraph does not convert the `call` of a Keras layer: there
+    only the functions help. Do not decorate `call` with `@tf.function`: it would keep a trace that
+    Keras made before the layer had its weights, and never train them.
 
     When we are wrong
     In a long run the faster steps of the unrolled loop may pay for the slow start. The finding says
@@ -106,12 +109,12 @@ class UnrolledLoop(Cause):
         assert isinstance(detail, Detail)
         if detail.loop is None:
             return None
-        from unslow.fix.moves.graph_loop import range_to_graph
+        from unslow.fix.moves.graph_loop import loop_function, loops_to_graph
 
         return Fix(
-            title="Make it a loop of the graph: tf.range for range",
+            title=f"Make it a loop of the graph: {loop_function(script, detail.loop)} for range",
             safety=Safety.CLOSE,
-            files={script.path: range_to_graph(script, detail.loop).text},
+            files={script.path: loops_to_graph(script, detail.loop).text},
         )
 
     def spot(self, source: Source) -> Iterable[Spot]:
@@ -134,6 +137,9 @@ def _instead(unrolled: Unrolling) -> str:
         return "Give the layer `unroll=False`"
     if unrolled.fact.session:
         return "Make it one loop of the graph (`tf.while_loop`, `tf.nn.dynamic_rnn`)"
+    if "keras" in PurePath(unrolled.fact.place.file).parts:
+        # Seen on Keras 3.15: AutoGraph converts neither `call` nor `train_step` of a class.
+        return "Make it one loop of the graph (`tf.while_loop`, `tf.scan`)"
     return "Loop over `tf.range(…)` instead of `range(…)`"
 
 

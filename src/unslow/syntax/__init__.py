@@ -18,6 +18,7 @@ from unslow.syntax.nodes import (
     Loop,
     argument,
     inside,
+    last_header_line,
     last_name,
     method_of,
     of_type,
@@ -74,14 +75,11 @@ class Source(Trained):
         """Whether a comment on any line of the statement silences a cause."""
         if self._ignores is None:
             self._ignores = Ignores(self.text)
-        first, last = self._lines_of_statement(spot.line)
-        return self._ignores.covers(cause, first, last)
-
-    def _lines_of_statement(self, line: int) -> tuple[int, int]:
-        """The lines of the simple statement, or of the compound one's head, at a line."""
-        heads = [_head(statement) for statement in of_type(self.nodes, ast.stmt)]
-        around = [(first, last) for first, last in heads if first <= line <= last]
-        return min(around, key=lambda head: head[1] - head[0], default=(line, line))
+        statements = of_type(self.nodes, ast.stmt)
+        heads = [range(node.lineno, last_header_line(node) + 1) for node in statements]
+        around = [lines for lines in heads if spot.line in lines]
+        only = range(spot.line, spot.line + 1)
+        return self._ignores.covers(cause, min(around, key=len, default=only))
 
     def methods(self, kind: Kind, *names: str) -> Iterator[ast.Call]:
         """Calls of a method on values of one kind: `methods(Kind.SESSION, "run")`."""
@@ -145,11 +143,3 @@ def _expects_error(item: ast.withitem) -> bool:
     """`with pytest.raises(…)`, `with self.assertRaises(…)`, `with contextlib.suppress(…)`."""
     name = last_name(getattr(item.context_expr, "func", None))
     return name in ("raises", "suppress") or name.startswith("assertRaises")
-
-
-def _head(statement: ast.AST) -> tuple[int, int]:
-    first = getattr(statement, "lineno", 1)
-    body = getattr(statement, "body", None)
-    if isinstance(body, list) and body:
-        return first, max(first, getattr(body[0], "lineno", first) - 1)
-    return first, getattr(statement, "end_lineno", first) or first

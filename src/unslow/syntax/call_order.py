@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 
 from unslow.syntax.callees import Called
-from unslow.syntax.nodes import DEFINITIONS, NAMED_FUNCTIONS, NamedFunction, inside, last_name
+from unslow.syntax.nodes import DEFINITIONS, NamedFunction, inside, last_name
 from unslow.syntax.tree import Tree
 
 Home = ast.Module | NamedFunction
@@ -45,12 +45,6 @@ class Users:
         names = {node.id for node in inside(nodes, ast.Name)}
         attributes = {node.attr for node in inside(nodes, ast.Attribute)}
         return bool(names & self._names or attributes & self._methods)
-
-
-def home_of(source: Tree, node: ast.AST) -> Home:
-    """The module or function in which a function, or the class of a method, is defined."""
-    owners = (o for o in source.ancestors(node) if isinstance(o, (ast.Module, *NAMED_FUNCTIONS)))
-    return next(owners)
 
 
 def first_use(home: Home, users: Users) -> ast.stmt | None:

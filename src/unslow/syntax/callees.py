@@ -57,6 +57,8 @@ class Called(Named):
         self._defined: dict[ast.expr, Definition[Self] | None] = {}
         self._stores: dict[ast.Attribute, list[Binding]] = {}
         self._asked_classes: set[ast.AST] = set()
+        self._given: dict[ast.arg, list[tuple[Self, ast.expr]] | None] = {}
+        self._is_elsewhere = False  # another file asked: no question leads further
 
     def callee(self, call: ast.Call) -> Definition[Self] | None:
         return self.definition(call.func)
@@ -112,11 +114,11 @@ class Called(Named):
 
     def _defined_elsewhere(self, target: str) -> Definition[Self] | None:
         return self.follow(
-            "definition", target, lambda source, name: source._own_definition(name), None
+            "definition",
+            target,
+            lambda source, name: source._only(source.module.bindings.get(name, [])),
+            None,
         )
-
-    def _own_definition(self, name: str) -> Definition[Self] | None:
-        return self._only(self.module.bindings.get(name, []))
 
     # Classes
 
@@ -177,10 +179,21 @@ class Called(Named):
                     found = [Binding(store.attr, How.ASSIGN, node, value)]
                 case ast.AugAssign(value=value) as node:
                     found = [Binding(store.attr, How.AUGMENT, node, value)]
+                case ast.Tuple(elts=targets) as unpacked:
+                    found = self._unpacked(store, unpacked, targets.index(store))
                 case _:
                     found = []
             self._stores[store] = found
         return self._stores[store]
+
+    def _unpacked(self, store: ast.Attribute, targets: ast.Tuple, place: int) -> list[Binding]:
+        """`self.a, self.b = a, b`, where both sides are written out."""
+        match self.parents[targets]:
+            case ast.Assign(value=ast.Tuple(elts=values)) as node if targets in node.targets:
+                whole = not has_starred(values) and not has_starred(targets.elts)
+                if whole and len(values) == len(targets.elts):
+                    return [Binding(store.attr, How.ASSIGN, node, values[place])]
+        return []
 
     def assignments(self, expression: ast.AST) -> list[Binding]:
         """All that gives a name, or an attribute of this name on whatever object, its value."""
@@ -308,6 +321,55 @@ class Called(Named):
         found = [value for name, value, _ in given if name == parameter.arg]
         default = default_of(function, parameter)
         return found if default is None else [*found, default]
+
+    def other_files(self, mention: str) -> Iterator[Self]:
+        """The program's other files in which a word occurs, where they are known."""
+        return iter(())
+
+    def given_anywhere(self, parameter: ast.arg) -> list[tuple[Self, ast.expr]] | None:
+        """As `values_given`, by the calls in every file of the program; None if it may be more."""
+        if parameter not in self._given:
+            self._given[parameter] = None  # of a call inside of another file: not known
+            self._given[parameter] = self._gather_given(parameter)
+        return self._given[parameter]
+
+    def _gather_given(self, parameter: ast.arg) -> list[tuple[Self, ast.expr]] | None:
+        function = self.parents[self.parents[parameter]]
+        if not isinstance(function, NAMED_FUNCTIONS) or function.decorator_list:
+            return None
+        if parameter in (function.args.vararg, function.args.kwarg):
+            return None
+        owner, names, called = self.class_of_method(function), positional_names(function), []
+        called.append(function.name)
+        if owner is not None:
+            names = names[1:]
+            called += [owner.name] if function.name == "__init__" else []
+        default = default_of(function, parameter)
+        found = [] if default is None else [(self, default)]
+        for name in called:
+            for source in (self, *self.other_files(name)):
+                calls = source._calls_of_name(name)
+                if calls is None or (source is not self and self._is_elsewhere):
+                    return None
+                source._is_elsewhere = self._is_elsewhere or source is not self
+                position = names.index(parameter.arg) if parameter.arg in names else None
+                given = [argument(call, parameter.arg, position) for call in calls]
+                found += [(source, value) for value in given if value is not None]
+        return found
+
+    def _calls_of_name(self, name: str) -> list[ast.Call] | None:
+        """All calls of functions of a name; None where it is used in any other way."""
+        nodes = [*self.every(ast.Name), *self.every(ast.Attribute)]
+        calls = []
+        for node in nodes:
+            if last_name(node) != name:
+                continue
+            match self.parents[node]:
+                case ast.Call(func=function) as call if function is node and is_spelled_out(call):
+                    calls.append(call)
+                case _:
+                    return None
+        return calls
 
     def _is_only_called(self, function: NamedFunction) -> bool:
         """Whether every mention of a function is a call, with arguments that are written out."""

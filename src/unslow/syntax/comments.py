@@ -38,9 +38,9 @@ class Ignores:
         before = self._lines.get(line, set())
         self._lines[line] = None if before is None or causes is None else before | causes
 
-    def covers(self, cause: str, first: int, last: int) -> bool:
+    def covers(self, cause: str, lines: range) -> bool:
         """Whether a cause is silenced on one of the lines of a statement."""
-        found = [self._lines[line] for line in range(first, last + 1) if line in self._lines]
+        found = [self._lines[line] for line in lines if line in self._lines]
         return any(causes is None or cause in causes for causes in found)
 
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from unslow.syntax.callees import Called
 from unslow.syntax.library import ANNOTATIONS, METHODS, TENSOR_LIKE, Kind, made_by
 from unslow.syntax.names import is_none
 from unslow.syntax.nodes import Function, has_starred, words
 from unslow.syntax.scopes import REST, Binding, How, Path
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 _STEPS = 400  # expressions that one inference may lead through before it is UNKNOWN
 # How far one may lead to another: a sum of a thousand terms must not exhaust Python's stack.
@@ -158,12 +162,11 @@ class Kinded(Called):
 
     def _exported_kind(self, target: str, path: Path) -> Kind:
         """The kind of what another file of the user's holds under a name."""
-        return self.follow(
-            "kind", target, lambda source, name: source._own_kind(name, path), Kind.UNKNOWN
-        )
 
-    def _own_kind(self, name: str, path: Path) -> Kind:
-        return self._bindings_kind(self.module.bindings.get(name, []), path)
+        def ask(source: Self, name: str) -> Kind:
+            return source._bindings_kind(source.module.bindings.get(name, []), path)
+
+        return self.follow("kind", target, ask, Kind.UNKNOWN)
 
     def _bindings_kind(self, bindings: list[Binding], path: Path) -> Kind:
         """As `kind`, for a name of this file that another file asks about."""

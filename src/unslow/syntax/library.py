@@ -31,6 +31,7 @@ class Kind(enum.Enum):
     CALLBACK = "callback"
     FUNCTION = "tf.function"
     STRATEGY = "distribution strategy"
+    GENERATOR = "random generator"
 
 
 TENSOR_LIKE = frozenset((Kind.TENSOR, Kind.PLACEHOLDER, Kind.VARIABLE))
@@ -56,6 +57,9 @@ _EXACT = {
     "keras.backend.variable": Kind.VARIABLE,
     "tf.GradientTape": Kind.TAPE,
     "tf.function": Kind.FUNCTION,
+    "tf.random.Generator.from_seed": Kind.GENERATOR,
+    "tf.random.Generator.from_non_deterministic_state": Kind.GENERATOR,
+    "tf.random.get_global_generator": Kind.GENERATOR,
     "tf.data.TFRecordDataset": Kind.DATASET,
     "tf.data.TextLineDataset": Kind.DATASET,
     "tf.data.FixedLengthRecordDataset": Kind.DATASET,
@@ -153,7 +157,11 @@ _CHAINED = words(
     " snapshot sparse_batch take take_while unbatch unique window with_options"
 )
 
+# Methods of a `tf.random.Generator` that draw.
+_DRAWN = words("normal truncated_normal uniform uniform_full_int binomial")
+
 METHODS: dict[tuple[Kind, str], Kind] = {
+    **{(Kind.GENERATOR, method): Kind.TENSOR for method in _DRAWN},
     **{(Kind.DATASET, method): Kind.DATASET for method in _CHAINED},
     (Kind.DATASET, "make_one_shot_iterator"): Kind.ITERATOR,
     (Kind.DATASET, "make_initializable_iterator"): Kind.ITERATOR,

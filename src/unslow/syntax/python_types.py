@@ -11,6 +11,7 @@ from unslow.syntax.names import is_builtin
 from unslow.syntax.nodes import (
     dotted,
     inside,
+    is_constant,
     is_stored,
     method_of,
     receiver_of,
@@ -61,6 +62,7 @@ _MODULES = {
     **dict.fromkeys(words("math time random"), PythonType.FLOAT),
     **dict.fromkeys(words("numpy argparse json statistics"), PythonType.PLAIN),
 }
+_NEVER_TENSORS = ("numpy.", "math.")
 _FILLS = words("append extend insert appendleft add update setdefault")
 
 Seen = frozenset[Binding]
@@ -129,12 +131,10 @@ def needs_no_tensor(source: Source, node: ast.AST, tensors: set[str]) -> bool:
         case ast.Name(id=name):
             return name not in tensors and python_type(source, node) is not None
         case ast.Attribute(attr=attribute):
-            return attribute in STATIC_ATTRIBUTES or source.name(node).startswith(
-                ("numpy.", "math.")
-            )
+            return attribute in STATIC_ATTRIBUTES or source.name(node).startswith(_NEVER_TENSORS)
         case ast.Call(func=function):
             name = source.name(function)
-            known = is_builtin(name) or name.startswith(("numpy.", "math."))
+            known = is_builtin(name) or name.startswith(_NEVER_TENSORS)
             parts = (*node.args, *node.keywords)
             return name == "len" or (known and _none_needed(source, parts, tensors))
         case ast.Subscript(value=inner) | ast.Starred(value=inner) | ast.keyword(value=inner):
@@ -211,14 +211,33 @@ def _of_binding(source: Source, binding: Binding, seen: Seen) -> PythonType | No
             found = python_type(source, binding.value, seen)
             return _divided(found) if isinstance(operator, ast.Div) else found
         case How.PARAMETER, ast.arg() as parameter:
-            given = source.values_given(parameter)
-            types = [python_type(source, value, seen) for value in given]
-            return _joined(types) if given else None
+            return _of_parameter(source, parameter, seen)
         case How.LOOP, _ if _counts(source, binding):
             return PythonType.INT
         case ((How.LOOP | How.ASSIGN), _):
             return _plain_if([python_type(source, binding.value, seen)])
     return None
+
+
+def _of_parameter(source: Source, parameter: ast.arg, seen: Seen) -> PythonType | None:
+    """The type of what all calls of a function give, in any file of the program."""
+    given = source.given_anywhere(parameter)
+    if not given:
+        return None
+    if _handles_none(source, parameter):
+        given = [(file, value) for file, value in given if not is_constant(value, None)]
+    return _joined(python_type(file, value, seen) for file, value in given)
+
+
+def _handles_none(source: Source, parameter: ast.arg) -> bool:
+    """Whether a function tests a parameter for None, which then takes no part in computations."""
+    function = source.parents[source.parents[parameter]]
+    for node in inside(function, ast.Compare):
+        match node:
+            case ast.Compare(left=ast.Name(id=name), ops=[ast.Is() | ast.IsNot()]):
+                if name == parameter.arg and is_constant(node.comparators[0], None):
+                    return True
+    return False
 
 
 def _counts(source: Source, binding: Binding) -> bool:
@@ -241,7 +260,7 @@ def put_into(source: Source, path: str | None) -> Iterator[ast.expr | None]:
 
 def _of_attribute(source: Source, node: ast.Attribute, seen: Seen) -> PythonType | None:
     name = source.name(node)
-    if name.startswith(("numpy.", "math.")) or ".flags.FLAGS." in f".{name}":
+    if name.startswith(_NEVER_TENSORS) or ".flags.FLAGS." in f".{name}":
         return PythonType.PLAIN
     bindings = source.assignments(node)
     if bindings:

@@ -132,6 +132,10 @@ class Tree:
         around = (parent for parent in self.ancestors(node) if isinstance(parent, NAMED_FUNCTIONS))
         return next(around, None)
 
+    def home(self, node: ast.AST) -> NamedFunction | ast.Module:
+        """The function with a name, or else the module, that a node is part of."""
+        return self.function_of(node) or self.tree
+
     def enclosing_class(self, node: ast.AST) -> ast.ClassDef | None:
         """The class of the method that a node is in, also through functions within the method."""
         for child, parent in self.upwards(node):

@@ -337,6 +337,37 @@ def test_an_expression_over_several_lines_stays_one() -> None:
 # Tensors that the function is given
 
 
+def test_ops_that_init_runs_are_made_in_front_of_that() -> None:
+    text = once(a_class(ACCURACY, CALL, "self.build()\nself.accuracy([], [])"), *WAYS)
+    before, _, _ = text.partition("        self.accuracy([], [])\n")
+    assert "        self.build()\n        ok = " in before
+    assert before.endswith("        self.accuracy_op = tf.reduce_mean(tf.cast(ok, tf.float32))\n")
+
+
+SYNC = """
+def sync(self, tau=None):
+    tau = self.tau if tau is None else tau
+    self.sess.run([t.assign(tau * m + (1.0 - tau) * t) for m, t in zip(self.live, self.lag)])
+"""
+SYNC_INIT = "self.tau, self.scale = {tau}, size\nself.live = tf.get_collection('live')\nself.lag = tf.get_collection('lag')"
+SYNC_WAY = [("self.sess.run([t", "sync"), ("net.sync", "main")]
+
+
+def test_a_rate_that_is_an_attribute_unless_it_is_given_is_fed() -> None:
+    text = once(a_class(SYNC, "net.sync()", SYNC_INIT.format(tau="0.1")), SYNC_WAY)
+    assert "[t.assign(self.tau_placeholder * m + self.value_placeholder * t) for m, t in" in text
+    assert "feed_dict={self.tau_placeholder: tau, self.value_placeholder: 1.0 - tau})" in text
+
+
+@pytest.mark.parametrize(
+    ("tau", "call"),
+    [("tf.constant(0.1)", "net.sync()"), ("0.1", "net.sync(guess)"), ("0.1", "f(net.sync)")],
+)
+def test_a_rate_that_may_be_a_tensor_is_not_fed(tau: str, call: str) -> None:
+    text = a_class(SYNC, f"net.sync(), {call}", SYNC_INIT.format(tau=tau))
+    assert "may be a tensor" in refused(text, SYNC_WAY)
+
+
 def test_ops_of_a_tensor_that_the_function_is_given_are_left_alone() -> None:
     helper = """
     def total(session, out, rows):
@@ -558,7 +589,8 @@ def test_ops_that_would_shift_the_seeds_of_later_ones_are_left_alone() -> None:
         ("pass", "not surely set once by `__init__`"),
         ("if size > 3:\n    self.build()", "not surely set once by `__init__`"),
         ("self.build()\nself.guess = self.guess * 2", "not surely set once by `__init__`"),
-        ("self.build()\nself.accuracy([], [])", "may call `accuracy` before"),
+        ("self.accuracy([], [])\nself.build()", "may call it before it sets `self."),
+        ("self.build()\nself.accuracy([], [])\ntf.random_normal([2])", "get another seed"),
         ("tf = None\nself.build()", "has a `tf` of its own"),
     ],
 )

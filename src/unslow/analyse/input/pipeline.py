@@ -104,6 +104,7 @@ class Pipeline:
     profiled: bool  # seen in a window of the profiler only
     cores: int
     spare_bytes: float  # memory that tf.data itself would allow for its buffers
+    readings: tuple[Readings, ...]  # of each iterator
     calibration: float = 1.0  # what the times of its stages were multiplied by
 
     @property
@@ -194,6 +195,7 @@ def _pipeline(
         profiled=iterators[0].profiled,
         cores=max(one.cpu_budget for one in last),
         spare_bytes=last[-1].ram_budget,
+        readings=tuple(iterators),
     )
 
 

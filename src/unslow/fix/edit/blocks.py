@@ -119,14 +119,20 @@ def at_end(script: Script, position: int, text: str) -> Splice:
     return Splice(position, position, text)
 
 
+def in_place(script: Script, part: Sequence[ast.stmt], text: str) -> Splice:
+    """Whole lines in the place of statements, also where the last one has no line ending."""
+    start, end = extent(script, part)
+    if not script.lines.text[start:end].endswith(("\n", "\r")):
+        text = text.removesuffix(script.lines.newline)
+    return Splice(start, end, text)
+
+
 def removal(script: Script, part: Sequence[ast.stmt]) -> Splice:
     """Takes statements out of their block, leaving `pass` where nothing else would stand there."""
-    start, end = extent(script, part)
     block, _ = script.block(part[0])
     if len(part) < len(block) or isinstance(script.parents[part[0]], ast.Module):
-        return Splice(start, end, "")
-    newline = script.lines.newline if script.lines.text[start:end].endswith(("\n", "\r")) else ""
-    return Splice(start, end, f"{indent(script, part[0])}pass{newline}")
+        return Splice(*extent(script, part), "")
+    return in_place(script, part, f"{indent(script, part[0])}pass{script.lines.newline}")
 
 
 def reindented(script: Script, part: Sequence[ast.stmt], margin: str) -> str:

@@ -11,7 +11,6 @@ from unslow.fix.edit.blocks import (
     indent,
     laid_out,
     removal,
-    siblings,
     statement,
     unit,
 )
@@ -26,12 +25,11 @@ _ATOMS = (
 _USUAL = {"tf": ("tensorflow", "tf"), "numpy": ("numpy", "np")}  # module and alias
 
 
-def delete(script: Script, line: int, last: int | None = None) -> Script:
-    """Delete the statements from one line to another; an empty block gets `pass`."""
+def delete(script: Script, line: int) -> Script:
+    """Delete the statement at a line; an empty block gets `pass`."""
     if script.gone(line):
         return script
-    part = siblings(script, line, last or line)
-    return script.edit([removal(script, part)])
+    return script.edit([removal(script, [statement(script, line)])])
 
 
 def insert_before(script: Script, line: int, code: str) -> Script:

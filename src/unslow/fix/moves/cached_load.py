@@ -8,7 +8,7 @@ from unslow.fix.edit.blocks import put_above
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import spelled
-from unslow.fix.moves.shapes import call_by, calls_of, outermost_definition, reads, scope_of
+from unslow.fix.moves.shapes import call_by, calls_of, outermost_definition, reads
 from unslow.syntax.nodes import NamedFunction, last_name, words
 
 _LOADERS = (
@@ -59,7 +59,7 @@ def _require_unchanged(script: Script, call: ast.Call) -> None:
             | ast.For(target=ast.Name(id=name))
             | ast.comprehension(target=ast.Name(id=name))
         ):
-            _require_only_called(script, name, scope_of(script, call))
+            _require_only_called(script, name, script.home(call))
         case _:
             raise script.refuse("what is loaded there is handed on", call)
 

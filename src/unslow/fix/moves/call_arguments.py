@@ -11,7 +11,7 @@ from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import replaced
 from unslow.syntax.literals import Obstacle, find_literal
-from unslow.syntax.nodes import has_starred
+from unslow.syntax.nodes import argument, has_starred
 
 _COMMENT = re.compile(r"#[^\r\n]*")
 
@@ -24,13 +24,12 @@ def call(script: Script, line: int, function: str) -> ast.Call:
     return found
 
 
-def argument(script: Script, node: ast.Call, which: int | str) -> ast.expr | None:
-    """An argument by position or keyword; None where the call does not give it."""
-    if isinstance(which, str):
-        return next((keyword.value for keyword in node.keywords if keyword.arg == which), None)
-    before = node.args[: which + 1]
+def given(script: Script, node: ast.Call, name: str, position: int | None) -> ast.expr | None:
+    """What a call gives for an argument; refuses where it may be among what is unpacked."""
+    found = argument(node, name, position)
+    before = [] if found is not None or position is None else node.args[: position + 1]
     script.refuse_if(has_starred(before), "the call unpacks its arguments", node)
-    return before[which] if which < len(before) else None
+    return found
 
 
 def keyword_value(
@@ -40,11 +39,9 @@ def keyword_value(
 
     None where the call does not give it, as far as can be told.
     """
-    given = argument(script, node, name)
-    if given is None and position is not None and position < len(node.args):
-        given = argument(script, node, position)
-    if given is not None:
-        return given
+    value = given(script, node, name, position)
+    if value is not None:
+        return value
     for item in _unpacked(node, name):
         with suppress(Obstacle):
             find_literal(script, item)
@@ -81,13 +78,11 @@ def set_keyword(
 def keyword_set(
     script: Script, node: ast.Call, name: str, value: str, position: int | None = None
 ) -> Script:
-    given = argument(script, node, name)
-    if given is None and position is not None:
-        given = argument(script, node, position)
-    if given is not None:
-        if ast.dump(given) == ast.dump(ast.parse(value, mode="eval").body):
+    before = given(script, node, name, position)
+    if before is not None:
+        if ast.dump(before) == ast.dump(ast.parse(value, mode="eval").body):
             return script
-        return script.edit([replaced(script, given, value)])
+        return script.edit([replaced(script, before, value)])
     for item in _unpacked(node, name):
         try:
             literal = find_literal(script, item)
@@ -116,12 +111,12 @@ def keyword_removed(script: Script, node: ast.Call, name: str) -> Script:
 
 def _with_keyword(script: Script, node: ast.Call, new: str) -> list[Splice]:
     """One more argument, on a line of its own where the last one has such a line."""
-    given = _spans(script, node)
+    places = _spans(script, node)
     close = script.span(node)[1] - 1
-    if not given:
+    if not places:
         return [Splice(close, close, new)]
     lines = script.lines
-    start, end = given[-1]
+    start, end = places[-1]
     tail = _uncommented(lines.text[end:close])
     end += tail.rfind(")") + 1  # of parentheses around the argument
     row = lines.start(lines.at(close))
@@ -136,12 +131,12 @@ def _with_keyword(script: Script, node: ast.Call, new: str) -> list[Splice]:
 def without_argument(script: Script, node: ast.Call, gone: ast.keyword | ast.expr) -> Splice:
     """Takes an argument out, with the comma that parts it from the one beside it."""
     text, (start, end) = script.lines.text, script.span(gone)
-    given = _spans(script, node)
-    place = given.index((start, end))
-    if place + 1 < len(given):
-        return Splice(start, given[place + 1][0], "")
+    places = _spans(script, node)
+    place = places.index((start, end))
+    if place + 1 < len(places):
+        return Splice(start, places[place + 1][0], "")
     if place:
-        before = given[place - 1][1]
+        before = places[place - 1][1]
         return Splice(before + _uncommented(text[before:start]).rfind(","), end, "")
     return Splice(text.rfind("(", 0, start) + 1, script.span(node)[1] - 1, "")
 

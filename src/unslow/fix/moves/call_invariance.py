@@ -181,13 +181,9 @@ class Invariance:
         holder = dotted(receiver_of(call))
         same_object = inner is not None and holder == own == self._own
         # The attributes of another object are not this method's to name.
-        known = set[ast.AST]() if same_object else _mentions(function, inner)
+        known: set[ast.AST] = set() if same_object else {*mentions(function, inner)}
         for statement in function.body:
             self._walk(statement, function, known, inner if same_object else None)
-
-
-def _mentions(function: NamedFunction, name: str | None) -> set[ast.AST]:
-    return set(mentions(function, name))
 
 
 def _changed_in_place(script: Script) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from unslow.fix.edit.blocks import extent, indent, reindented, unit
+from unslow.fix.edit.blocks import in_place, indent, reindented, unit
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.syntax.nodes import (
@@ -58,7 +58,6 @@ def compile_first_time(script: Script, node: ast.Expr) -> Script:
 
 def _first_time(script: Script, node: ast.Expr, model: str, rate: ast.expr | None) -> Splice:
     """A call of compile() under a condition; otherwise only the learning rate is set."""
-    start, end = extent(script, [node])
     margin, newline = indent(script, node), script.lines.newline
     inner = margin + unit(script, node)
     body = reindented(script, [node], inner)
@@ -66,9 +65,7 @@ def _first_time(script: Script, node: ast.Expr, model: str, rate: ast.expr | Non
     if rate is not None:
         row = f"{model}.optimizer.learning_rate = {script.source(rate)}"
         text += f"{margin}else:{newline}{inner}{row}{newline}"
-    if not script.lines.text[start:end].endswith(("\n", "\r")):
-        text = text.removesuffix(newline)
-    return Splice(start, end, text)
+    return in_place(script, [node], text)
 
 
 def learning_rate(script: Script, optimizer: ast.expr | None) -> ast.expr | None:
@@ -105,7 +102,7 @@ def _require_one_state(script: Script, helper: NamedFunction, model: str, path: 
             if changing:
                 reason = f"`{changing[0]}`, which `{helper.name}` is given, changes in the loop"
                 raise script.refuse(reason, call)
-    scopes = {script.function_of(call) or script.tree for call in calls}
+    scopes = {script.home(call) for call in calls}
     states = {
         state: training for scope in scopes for state, training in _states(scope, calls, path)
     }

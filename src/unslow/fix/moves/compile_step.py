@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import replaced, with_import
 from unslow.fix.moves.captured_values import called_in_loop, captured, reset_objects
-from unslow.fix.moves.decorators import decorate, decorator
+from unslow.fix.moves.decorators import decorate
 from unslow.fix.moves.defer_statement import move_out
 from unslow.fix.moves.extract_function import NewFunction, lifted
 from unslow.fix.moves.graph_rules import Offence, offence
@@ -80,7 +80,7 @@ def _compiled(script: Script, step: Step) -> bool:
     """Whether the step is compiled already."""
     owners = script.ancestors(step.update)
     around = [owner for owner in owners if isinstance(owner, NAMED_FUNCTIONS)]
-    return any(decorator(script, owner, _FUNCTION) is not None for owner in around)
+    return any(script.compiler(owner) is not None for owner in around)
 
 
 # A step that a switch of the program compiles
@@ -210,7 +210,7 @@ def _decorated(
             replaced(script, node, f"{known}.constant({script.source(node)})") for node in wrapped
         ]
         script = script.edit(tensors)
-    return decorate(script, line, _FUNCTION, keywords)
+    return decorate(script, line, keywords)
 
 
 def _known_tensorflow(script: Script, node: ast.AST) -> str:

@@ -13,12 +13,24 @@ from unslow.fix.moves.call_arguments import keyword_set
 from unslow.syntax.nodes import NamedFunction
 
 
-def decorator(script: Script, function: NamedFunction, name: str) -> ast.expr | None:
-    """The decorator of a function that is, or calls, a name such as `tensorflow.function`."""
-    for node in function.decorator_list:
-        if script.name(getattr(node, "func", node)) == name:
-            return node
-    return None
+def decorate(script: Script, line: int, keywords: Mapping[str, str]) -> Script:
+    """Makes the function around a line a `tf.function` with some options."""
+    function = _function(script, line)
+    if script.compiler(function) is None:
+        script, spelling = spelled(script, "tf.function", function)
+        function = _function(script, line)
+        start = script.lines.start(function.lineno)
+        row = f"{indent(script, function)}@{spelling}{script.lines.newline}"
+        script = script.edit([Splice(start, start, row)])
+    for keyword, value in keywords.items():
+        found = script.compiler(_function(script, line))
+        assert found is not None
+        if isinstance(found, ast.Call):
+            script = keyword_set(script, found, keyword, value)
+        else:
+            called = f"{script.source(found)}({keyword}={value})"
+            script = script.edit([replaced(script, found, called)])
+    return script
 
 
 def _function(script: Script, line: int) -> NamedFunction:
@@ -26,26 +38,3 @@ def _function(script: Script, line: int) -> NamedFunction:
     if found is None:
         raise CannotEdit(f"line {line} is in no function", line)
     return found
-
-
-def decorate(
-    script: Script, line: int, name: str, keywords: Mapping[str, str] | None = None
-) -> Script:
-    """Decorate the function around a line, or add keywords to that decorator."""
-    if decorator(script, _function(script, line), name) is None:
-        script, spelling = spelled(script, name, _function(script, line))
-        function = _function(script, line)
-        start = script.lines.start(function.lineno)
-        script = script.edit(
-            [Splice(start, start, f"{indent(script, function)}@{spelling}{script.lines.newline}")]
-        )
-    for keyword, value in (keywords or {}).items():
-        found = decorator(script, _function(script, line), name)
-        assert found is not None
-        if isinstance(found, ast.Call):
-            script = keyword_set(script, found, keyword, value)
-        else:
-            script = script.edit(
-                [replaced(script, found, f"{script.source(found)}({keyword}={value})")]
-            )
-    return script

@@ -10,7 +10,7 @@ from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.fix.moves.call_arguments import call
 from unslow.fix.moves.method_chain import Link, bound_name, chain_at, swap_links
-from unslow.fix.moves.shapes import only, reads, scope_of
+from unslow.fix.moves.shapes import only, reads
 from unslow.model import Fix, Safety
 from unslow.syntax.nodes import inside, receiver_of
 
@@ -74,7 +74,7 @@ def _across_names(script: Script, links: Sequence[Link], place: int, mapped: ast
     script.refuse_if(not is_name, reason, moved.call)
     assert isinstance(root, ast.Name)
     building = only([binding.node for binding in script.reaching(root)])
-    is_local = building is not None and scope_of(script, building) is scope_of(script, root)
+    is_local = building is not None and script.home(building) is script.home(root)
     script.refuse_if(not is_local, reason, root)
     if not isinstance(building, ast.Assign) or bound_name(building) != root.id:
         raise script.refuse(reason, root)

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from unslow.fix.edit.blocks import above, extent, indent, reindented, unit
+from unslow.fix.edit.blocks import above, in_place, indent, reindented, unit
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.syntax.dataflow import flow, live_after
@@ -107,17 +107,14 @@ def _read_by_others(
 
 def lifted(script: Script, part: Part, new: NewFunction) -> list[Splice]:
     """The function in front of a statement, and its call in the part's place."""
-    newline = script.lines.newline
     outputs = ", ".join(in_order(part.statements, part.gives))
     given = ", ".join(new.given.get(item, item) for item in new.inputs)
     call = f"{new.name}({given})"
     if new.method_of:
         call = f"{new.method_of}.{call}"
     row = f"{outputs} = {call}" if outputs else call
-    start, end = extent(script, part.statements)
-    ending = newline if script.lines.text[start:end].endswith(("\n", "\r")) else ""
-    row = f"{indent(script, part.statements[0])}{row}{ending}"
-    return [_definition(script, part, new, outputs), Splice(start, end, row)]
+    row = f"{indent(script, part.statements[0])}{row}{script.lines.newline}"
+    return [_definition(script, part, new, outputs), in_place(script, part.statements, row)]
 
 
 def _definition(script: Script, part: Part, new: NewFunction, outputs: str) -> Splice:

@@ -11,7 +11,7 @@ from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import insert_before
 from unslow.fix.moves.reading_condition import only_reader
 from unslow.fix.moves.run_every_n import guard
-from unslow.fix.moves.shapes import only, reads, scope_of, stores
+from unslow.fix.moves.shapes import only, reads, stores
 from unslow.syntax.nodes import StatementLoop, argument, dotted, inside, method_of
 
 
@@ -77,7 +77,7 @@ def _rare(
     place, (target, fetch) = pair
     if not isinstance(target, ast.Name) or target.id == "_" or dotted(fetch) is None:
         return None
-    scope = scope_of(script, statement)
+    scope = script.home(statement)
     if len(stores(scope, target.id)) != 1 or not script.within(statement, loop):
         return None
     read = reads(scope, target.id)

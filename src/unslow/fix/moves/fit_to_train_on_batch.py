@@ -15,7 +15,7 @@ from unslow.fix.moves.call_arguments import (
     keyword_set,
     rename_call,
 )
-from unslow.fix.moves.shapes import reads, scope_of
+from unslow.fix.moves.shapes import reads
 from unslow.syntax.nodes import argument, has_starred
 
 # What train_on_batch does not take, and does not need for a single batch.
@@ -92,7 +92,7 @@ def _uses(script: Script, found: ast.Call) -> Iterator[ast.expr]:
     if not isinstance(parent, ast.Assign) or not isinstance(parent.targets[0], ast.Name):
         raise script.refuse("what fit() returns is used", found)
     name = parent.targets[0].id
-    for node in reads(scope_of(script, found), name):
+    for node in reads(script.home(found), name):
         if [binding.node for binding in script.reaching(node)] != [parent]:
             raise script.refuse(f"`{name}` may be another history here", node)
         yield node

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import replaced, spelled
-from unslow.fix.moves.decorators import decorator
-from unslow.fix.moves.shapes import mentions
-from unslow.fix.moves.tensor_array import arrays, collected
+from unslow.fix.moves.extract_function import read_afterwards
+from unslow.fix.moves.shapes import is_arithmetic, is_call, mentions
+from unslow.fix.moves.tensor_array import MOVE_AXIS, arrays, collected, python_starts
+from unslow.fix.moves.while_loop import while_loop
 from unslow.syntax.dataflow import flow
+from unslow.syntax.library import TENSOR_LIKE
 from unslow.syntax.nodes import (
     COMPREHENSIONS,
     STATEMENT_LOOPS,
@@ -36,48 +39,85 @@ _REDUCE_TO_SCALAR = _REDUCE_TO_REAL | words(
     "tf.reduce_sum tf.reduce_max tf.reduce_min tf.math.reduce_sum tf.math.reduce_max"
     " tf.math.reduce_min tf.linalg.trace"
 )
+_FEWEST_TURNS = 16  # a judgement, as in the finding: unrolling fewer is no burden
 _MOST_CALLS = 5  # from a compiled function to the loop; a judgement, two are usual
 _PLAIN = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Pass)
 
 
+def loops_to_graph(script: Script, line: int) -> Script:
+    """Make the loop at a line one of the graph, and its neighbours that may be as long.
+
+    Tracing shows how often the bodies repeat, of all loops of a function together.
+    """
+    edited = range_to_graph(script, line)
+    loop = script.statement_at(line)
+    if not isinstance(loop, ast.For):
+        return edited
+    for other in of_type(script.block(loop)[0], ast.For):
+        turns = script.turns_of(other)
+        if turns is None or turns >= _FEWEST_TURNS:
+            with suppress(CannotEdit):
+                edited = range_to_graph(edited, script.recorded(other))
+    return edited
+
+
 def range_to_graph(script: Script, line: int) -> Script:
-    """Loop over `tf.range`; refuses where the body needs Python numbers or lists."""
+    """Loop over `tf.range`; refuses where the body needs Python numbers or lists.
+
+    Where AutoGraph may not see the function, as in the `call` of a Keras layer, the body becomes
+    a function that `tf.while_loop` runs.
+    """
     loop = _loop(script, line)
-    if _is_call(script, loop.iter, "tf.range"):
+    if loop is None or is_call(script, loop.iter, "tf.range"):
         return script
-    if not _is_call(script, loop.iter, "range") or not isinstance(loop.target, ast.Name):
+    if not is_call(script, loop.iter, "range") or not isinstance(loop.target, ast.Name):
         raise script.refuse("the loop does not count with `range`", loop)
     function = script.function_of(loop)
-    if function is None or not _is_converted(script, function):
-        reason = "the loop is neither in a tf.function nor in one that only these call"
-        raise script.refuse(f"{reason}, so it stays Python's", loop)
+    if function is None:
+        raise script.refuse("the loop is in no function", loop)
     collections = list(collected(script, loop))
     filled = {collection.append for collection in collections}
     for node in loop.body:
         if node not in filled:
             _plain(script, node)
     _only_indexes(script, loop, loop.target.id)
-    _carried(script, function, loop, {collection.name for collection in collections})
-    script, name = spelled(script, "tf.range", loop)
-    script, array = spelled(script, "tf.TensorArray", _loop(script, line))
+    carried = _carried(script, function, loop, {collection.name for collection in collections})
+    spelling = {}
+    for name in ("tf.range", "tf.TensorArray", MOVE_AXIS, "tf.while_loop"):
+        script, spelling[name] = spelled(script, name, _loop(script, line))
     loop = _loop(script, line)
-    assert isinstance(loop.iter, ast.Call)
-    splices = [replaced(script, loop.iter.func, name), *_real_starts(script, loop)]
+    assert loop is not None and isinstance(loop.iter, ast.Call)
+    splices = list(_real_starts(script, loop))
     for collection in collected(script, loop):
-        splices += arrays(script, collection, array)
-    return script.edit(splices)
+        splices += arrays(script, collection, spelling)
+    if loop_function(script, line) == "tf.range":
+        return script.edit([*splices, replaced(script, loop.iter.func, spelling["tf.range"])])
+    names = carried.union(collection.name for collection in collections)
+    return script.edit(while_loop(script, loop, names, splices, spelling["tf.while_loop"]))
 
 
-def _loop(script: Script, line: int) -> ast.For:
+def loop_function(script: Script, line: int) -> str:
+    """TensorFlow's function that makes the loop at a line one of the graph."""
     node = script.statement_at(line)
-    if not isinstance(node, ast.For):
-        raise CannotEdit(f"there is no `for` on line {line}", line)
-    return node
+    function = script.function_of(node) if node is not None else None
+    return "tf.range" if _is_converted(script, function) else "tf.while_loop"
 
 
-def _is_converted(script: Script, function: NamedFunction, depth: int = _MOST_CALLS) -> bool:
+def _loop(script: Script, line: int) -> ast.For | None:
+    """The loop at a line; None where it became a function."""
+    node = script.statement_at(line)
+    if isinstance(node, ast.For):
+        return node
+    if isinstance(script.origin.statement_at(line), ast.For):
+        return None
+    raise CannotEdit(f"there is no `for` on line {line}", line)
+
+
+def _is_converted(script: Script, function: NamedFunction | None, depth: int = _MOST_CALLS) -> bool:
     """Whether AutoGraph surely sees a function: a compiled one, or one that only such ones call."""
-    compiler = decorator(script, function, "tf.function")
+    if function is None:
+        return False
+    compiler = script.compiler(function)
     if compiler is not None:
         options = {option.arg for option in getattr(compiler, "keywords", [])}
         return not options & {"autograph", None}
@@ -90,11 +130,7 @@ def _is_converted(script: Script, function: NamedFunction, depth: int = _MOST_CA
     callers = [script.function_of(site) for site in sites]
     if not sites or not called.issuperset(handed_out):
         return False
-    return all(each is not None and _is_converted(script, each, depth - 1) for each in callers)
-
-
-def _is_call(script: Script, node: ast.expr, name: str) -> bool:
-    return isinstance(node, ast.Call) and script.name(node.func) == name and not node.keywords
+    return all(_is_converted(script, each, depth - 1) for each in callers)
 
 
 def _plain(script: Script, node: ast.stmt) -> None:
@@ -121,7 +157,7 @@ def _only_indexes(script: Script, loop: ast.For, name: str) -> None:
         statement = script.statement_of(node)
         match statement:
             case ast.Assign(targets=[ast.Name(id=other)], value=value) if other != name:
-                if _is_arithmetic(value):
+                if is_arithmetic(value):
                     _only_indexes(script, loop, other)
                     continue
         around = [part for part in header(statement) if script.within(node, part)]
@@ -129,49 +165,27 @@ def _only_indexes(script: Script, loop: ast.For, name: str) -> None:
         script.refuse_if(not takers, f"`{name}` may be needed as a Python number there", node)
 
 
-def _is_arithmetic(node: ast.expr) -> bool:
-    """Whether a value is made of sums, differences and products of names and numbers."""
-    allowed = (ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.Name, ast.Attribute, ast.Constant)
-    return all(isinstance(inner, (*allowed, ast.Load)) for inner in ast.walk(node))
-
-
 def _takes_tensor(script: Script, node: ast.AST) -> bool:
     match node:
         case ast.Subscript(slice=ast.Tuple()):
             return True
         case ast.Subscript(value=value):
-            return _is_tensor(script, value)
+            return script.kind(value) in TENSOR_LIKE
         case ast.Compare():
             return isinstance(script.parents[node], ast.IfExp)  # AutoGraph converts it
         case ast.Call():
-            return _is_tensorflow(script, node)
+            return script.name(node.func).startswith(("tf.", "keras."))
     return False
 
 
-def _is_tensor(script: Script, node: ast.expr, depth: int = 3) -> bool:
-    """Whether all that a name or attribute may hold is made by TensorFlow."""
-    values = script.possible_values(node) if depth else []
-    return bool(values) and all(_is_made(script, value, depth) for value in values)
-
-
-def _is_made(script: Script, value: ast.expr | None, depth: int) -> bool:
-    match value:
-        case ast.BinOp(left=left, right=right):
-            return any(_is_made(script, side, depth) for side in (left, right))
-        case ast.Name() | ast.Attribute():
-            return _is_tensor(script, value, depth - 1)
-    return _is_tensorflow(script, value)
-
-
-def _is_tensorflow(script: Script, node: ast.AST | None) -> bool:
-    return isinstance(node, ast.Call) and script.name(node.func).startswith(("tf.", "keras."))
-
-
-def _carried(script: Script, function: NamedFunction, loop: ast.For, collections: set[str]) -> None:
-    """Require a value before the loop for what it carries: a graph has no first turn."""
+def _carried(
+    script: Script, function: NamedFunction, loop: ast.For, collections: set[str]
+) -> set[str]:
+    """What the loop carries; requires a value of it before the loop: a graph has no first turn."""
     block, index = script.block(loop)
-    after = flow(block[index + 1 :]).exposed
+    after = read_afterwards(script, [loop])
     carried = uses(loop.body).writes & (flow(loop.body).exposed | after) - collections
+    carried |= after & {last_name(loop.target)}
     before = uses(block[:index]).writes | parameter_names(function)
     for parent in script.ancestors(loop):
         if parent is function:
@@ -181,20 +195,10 @@ def _carried(script: Script, function: NamedFunction, loop: ast.For, collections
             before |= uses(above[:at]).writes
     for name in sorted(carried - before):
         raise script.refuse(f"`{name}` has no value before the loop", loop)
-    starts = _starts(block[:index])
+    starts = python_starts(block[:index])
     for name in sorted(carried & starts.keys()):
         _require_scalar(script, loop, name, starts[name])
-
-
-def _starts(block: list[ast.stmt]) -> dict[str, ast.expr]:
-    """Names that are bound to plain Python values, with the last of these."""
-    found: dict[str, ast.expr] = {}
-    for node in block:
-        match node:
-            case ast.Assign(value=ast.Constant() | ast.List() | ast.Dict() | ast.Set() as value):
-                names = [each.id for each in of_type(node.targets, ast.Name)]
-                found |= dict.fromkeys(names, value)
-    return found
+    return carried
 
 
 def _require_scalar(script: Script, loop: ast.For, name: str, start: ast.expr) -> None:
@@ -223,7 +227,7 @@ def _real_starts(script: Script, loop: ast.For) -> Iterator[Splice]:
     """`0` as `0.0` where a loop carries it: a graph does not turn integers into real numbers."""
     block, index = script.block(loop)
     carried = uses(loop.body).writes
-    for name, start in _starts(block[:index]).items():
+    for name, start in python_starts(block[:index]).items():
         if name in carried and isinstance(start, ast.Constant) and type(start.value) is int:
             yield replaced(script, start, f"{start.value}.0")
 

@@ -67,7 +67,7 @@ _FILES = words("save save_weights savefig write writelines writerow flush")
 _VALUES = words("numpy item tolist")
 # Methods of arrays that tensors do not have: an array given to a compiled function arrives as a
 # tensor.
-_ARRAY_ONLY = words("astype reshape mean sum std flatten ravel transpose squeeze")
+ARRAY_ONLY = words("astype reshape mean sum std flatten ravel transpose squeeze")
 _EFFECTS_ALLOWED = words(
     "update_state reset_state reset_states apply_gradients apply minimize watch set_shape add_loss"
     " add_metric assign assign_add assign_sub build"
@@ -296,7 +296,7 @@ class _Judge:
         outside = root_name(receiver) not in self.local
         if method in _VALUES and not node.args:
             return f"`.{method}()` needs the value of a tensor"
-        if method in _ARRAY_ONLY and self._is_taken(receiver):
+        if method in ARRAY_ONLY and self._is_taken(receiver):
             return f"`.{method}()` is a method of arrays, not of tensors"
         if method in _KERAS_LOOPS or (method in _FILES and outside):
             return f"it calls `.{method}()`, which is not part of a step"

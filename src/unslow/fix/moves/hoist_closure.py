@@ -10,6 +10,7 @@ from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import spelled
 from unslow.fix.moves.captured_values import captured, reset_objects
+from unslow.fix.moves.graph_rules import ARRAY_ONLY
 from unslow.fix.moves.shapes import (
     call_by,
     mentions,
@@ -35,8 +36,7 @@ from unslow.syntax.uses import uses
 _FUNCTION = "tf.function"
 _PARTIAL = "functools.partial"
 _MAKES_STATE = ("tf.Variable", "keras.optimizers.", "keras.layers.", "keras.metrics.", "keras.Seq")
-# Methods of arrays that tensors do not have: an array arrives as a tensor.
-_ARRAY_ONLY = words("astype reshape mean sum std flatten ravel transpose squeeze tolist item")
+_ARRAY_ONLY = ARRAY_ONLY | words("tolist item")
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Sequence
 
 from unslow.fix.edit.blocks import at_end, extent, indent
@@ -11,9 +10,9 @@ from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import replace_expression
 from unslow.fix.moves.hoist import hoist_expression
-from unslow.fix.moves.shapes import mentions, method_named
+from unslow.fix.moves.shapes import method_named
 from unslow.model import Fix, Safety
-from unslow.syntax.nodes import NamedFunction, method_of
+from unslow.syntax.nodes import last_name, method_of
 from unslow.syntax.scopes import Binding, How
 
 
@@ -30,7 +29,7 @@ def iterator_once(script: Script, line: int, endless: bool, shuffled: bool) -> F
     if script.loops_around(node):
         edited = _before_loop(script, line, node, endless)
     else:
-        edited = _with_its_dataset(script, line, node, endless)
+        edited = _with_its_dataset(script, node, endless)
     mixes = any(method_of(call) == "shuffle" for call in script.every(ast.Call))
     note = (
         "The steps go through all of the data in turn; before, each took a batch from the start of "
@@ -57,7 +56,7 @@ def _before_loop(script: Script, line: int, node: ast.Call, endless: bool) -> Sc
     return hoist_expression(script, line, new, "batches")
 
 
-def _with_its_dataset(script: Script, line: int, node: ast.Call, endless: bool) -> Script:
+def _with_its_dataset(script: Script, node: ast.Call, endless: bool) -> Script:
     """For an iterator that a function makes at each of its calls."""
     data, function = node.args[0], script.function_of(node)
     if function is None:
@@ -67,11 +66,10 @@ def _with_its_dataset(script: Script, line: int, node: ast.Call, endless: bool) 
     if not isinstance(data, ast.Name):
         raise script.refuse(f"`{function.name}` makes the dataset at each call", data)
     bindings = script.reaching(data)
-    if len(bindings) == 1 and bindings[0].how is How.PARAMETER:
-        return _given_by_caller(script, line, node, function, endless)
     own = [item for item in bindings if script.function_of(item.node) is function]
     if own:
-        raise script.refuse(f"`{function.name}` makes `{data.id}` at each call", own[0].node)
+        comes = "is given" if own[0].how is How.PARAMETER else "makes"
+        raise script.refuse(f"`{function.name}` {comes} `{data.id}` at each call", own[0].node)
     last = _last_binding(script, data, bindings)
     return _kept(script, node, last, script.fresh("batches"), endless)
 
@@ -115,49 +113,17 @@ def _in_init(script: Script, node: ast.Call, data: ast.Attribute, endless: bool)
     for store in stores:
         if script.statement_of(store) not in init.body or script.source(store) != what:
             raise script.refuse(f"`{what}` may be set again here", store)
-    if any(_sets_elsewhere(script, path, data.attr) for path in script.modules):
-        raise script.refuse(f"`{what}` may be set by another file", stores[-1])
+    reason = f"`{what}` may be set by another file"
+    script.refuse_if(_is_set_elsewhere(script, data.attr), reason, stores[-1])
     last = max((script.statement_of(store) for store in stores), key=init.body.index)
-    name = f"{holder}.{_fresh_attribute(script, 'batches')}"
-    return _kept(script, node, last, name, endless)
+    return _kept(script, node, last, f"{holder}.{script.fresh('batches')}", endless)
 
 
-def _sets_elsewhere(script: Script, path: str, attribute: str) -> bool:
+def _is_set_elsewhere(script: Script, attribute: str) -> bool:
     """Whether another file sets an attribute of this name on what is not its own object."""
-    if path == script.path:
-        return False
-    pattern = rf"(?<!\bself)\.{re.escape(attribute)}\s*(?:[-+*/|&]?=(?!=)|,[^\n()]*=(?!=))"
-    return re.search(pattern, script.modules[path]) is not None
-
-
-def _fresh_attribute(script: Script, wanted: str) -> str:
-    """A name that is neither an attribute nor a method of anything in the file."""
-    taken = {each.attr for each in script.every(ast.Attribute)}
-    taken |= {each.name for each in script.functions}
-    numbered = (f"{wanted}_{number}" for number in range(2, len(taken) + 3))
-    return next(name for name in (wanted, *numbered) if name not in taken)
-
-
-# Parameters
-
-
-def _given_by_caller(
-    script: Script, line: int, node: ast.Call, function: NamedFunction, endless: bool
-) -> Script:
-    """The caller makes the iterator in front of its loop, and hands it in for the dataset."""
-    data = node.args[0]
-    assert isinstance(data, ast.Name)
-    if len(mentions(function.body, data.id)) != 1:
-        raise script.refuse(f"`{function.name}` uses `{data.id}` for more than its iterator", node)
-    calls = script.possible_calls(function)
-    if len(calls) != 1 or not script.loops_around(calls[0]):
-        reason = f"`{function.name}` is not called from one loop of this file"
-        raise script.refuse(reason, calls[-1] if calls else function)
-    given = dict(script.arguments_of(function, calls[0])).get(data.id)
-    if given is None:
-        raise script.refuse(f"the call does not spell out `{data.id}`", calls[0])
-    made, old = _made(script, given, endless), script.source(given)
-    site = script.recorded(given)
-    edited = script.edit([Splice(*script.span(node), data.id)])
-    edited = replace_expression(edited, site, old, made)
-    return hoist_expression(edited, site, made, "batches")
+    stores = [
+        store
+        for other in script.other_files(attribute)
+        for store in other.attribute_stores(attribute)
+    ]
+    return any(last_name(store.value) != "self" for store in stores)

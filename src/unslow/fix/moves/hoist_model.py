@@ -38,8 +38,9 @@ def model_once(script: Script, lines: Sequence[int]) -> Script:
     for line in compiles:
         edited = hoist_statement(edited, line)
     edited = insert_before(edited, header, _saved(name, script))
-    body = _loop_at(edited, header).body[0]
-    return insert_before(edited, edited.recorded(body), _restored(name, script))
+    moved = edited.loop_at(header)
+    assert moved is not None
+    return insert_before(edited, edited.recorded(moved.body[0]), _restored(name, script))
 
 
 def _compiled_once(
@@ -72,13 +73,6 @@ def _in_loop(script: Script, lines: Sequence[int]) -> tuple[ast.stmt, StatementL
             if loops:
                 return node, loops[0]
     raise CannotEdit("the loop around it is in another file", lines[0] if lines else None)
-
-
-def _loop_at(script: Script, line: int) -> StatementLoop:
-    found = script.loop_at(line)
-    if found is None:
-        raise CannotEdit(f"there is no loop on line {line}", line)
-    return found
 
 
 def _is_compile(node: ast.stmt, name: str | None) -> bool:

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import ast
 
-from unslow.fix.edit.blocks import extent, indent, statement
-from unslow.fix.edit.lines import Splice
+from unslow.fix.edit.blocks import in_place, indent, statement
 from unslow.fix.edit.script import Script
 from unslow.fix.moves.shapes import is_text
 from unslow.syntax.nodes import NamedFunction, inside, parameter_names
@@ -35,8 +34,7 @@ def without_reset(script: Script, reset_line: int, call_line: int) -> Script:
     script.refuse_if(not rest, "the helper does nothing else", site)
     margin, newline = indent(script, site), script.lines.newline
     rows = [f"{margin}{_written(script, node, given)}{newline}" for node in rest]
-    start, end = extent(script, [site])
-    return script.edit([Splice(start, end, "".join(rows))])
+    return script.edit([in_place(script, [site], "".join(rows))])
 
 
 def _given(script: Script, helper: NamedFunction, call: ast.Call) -> dict[str, str]:

@@ -19,7 +19,6 @@ from unslow.syntax.call_order import (
     calls_reached,
     first_use,
     from_here,
-    home_of,
     surely_before,
 )
 from unslow.syntax.names import is_builtin
@@ -60,7 +59,7 @@ def find_place(script: Script, function: NamedFunction, needs: Needs, frames: Fr
     """The place for what a function makes; CannotEdit where none is surely early enough."""
     if needs.attributes:
         return _in_init(script, function, needs)
-    home = home_of(script, function)
+    home = script.home(function)
     top = script.class_of_method(function) or function
     if needs.whole is None and _obstacle(script, home, top, needs, frames) is None:
         return _behind_the_last(script, top)
@@ -106,7 +105,7 @@ def _obstacle(
 
 def _exists(script: Script, home: Home, node: ast.AST, place: ast.stmt) -> bool:
     """Whether a binding is surely made before a place in a function or module is reached."""
-    scope = home_of(script, node)
+    scope = script.home(node)
     definition = script.statement_of(node)
     if scope is home:
         return isinstance(node, ast.arg) or surely_before(script, definition, place)
@@ -126,7 +125,7 @@ def _context(script: Script, place: ast.stmt, frames: Frames, home: Home) -> ast
         changing = [owner for owner in withs if not harmless(script, owner)]
         if changing:
             return changing[0]
-        if node is not None and home_of(script, node) is home:
+        if node is not None and script.home(node) is home:
             break
     return None
 
@@ -202,10 +201,26 @@ def _in_init(script: Script, function: NamedFunction, needs: Needs) -> Place:
     _require_one_kind(script, owner, needs)
     _require_init_runs(script, owner)
     last = _last_statement(script, owner, init, needs)
-    reason = f"`__init__` may call `{function.name}` before its ops can be made"
-    script.refuse_if(Users(script, function).among(init.body), reason, init)
     _require_names(script, owner, init, needs)
+    users = Users(script, function)
+    first = next((node for node in init.body if users.among([node])), None)
+    if first is not None:
+        _require_complete(script, owner, first, needs)
+        return Place(above(script, first), indent(script, first), own_name(script, init))
     return Place(extent(script, [last])[1], indent(script, last), own_name(script, init))
+
+
+def _require_complete(script: Script, owner: ast.ClassDef, first: ast.stmt, needs: Needs) -> None:
+    """Raises where ops cannot be made in front of the statement of `__init__` that needs them."""
+    block, index = script.block(first)
+    for read in needs.attributes.values():
+        own = next(store.statement for store in set_by_init(script, read) if store.owner is owner)
+        reason = f"`__init__` may call it before it sets `{script.source(read)}`"
+        script.refuse_if(own not in block[:index], reason, first)
+    for call in calls_reached(script, block[index:]):
+        what = script.source(call.func)
+        reason = f"`{what}` is made later in `__init__`, and may get another seed"
+        script.refuse_if(tf_name(script, call.func).startswith(_DRAWS), reason, call)
 
 
 def _last_statement(
@@ -294,7 +309,7 @@ def _runs_once(script: Script, call: ast.Call) -> bool:
 
 
 def _require_names(script: Script, owner: ast.ClassDef, init: NamedFunction, needs: Needs) -> None:
-    home = home_of(script, owner)
+    home = script.home(owner)
     hidden = uses(init.body).writes | parameter_names(init)
     first = first_use(home, Users(script, init)) or owner
     for name, node in needs.names.items():

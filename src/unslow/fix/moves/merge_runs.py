@@ -42,12 +42,12 @@ class _Side:
         return None
 
 
-def merge_calls(script: Script, first_line: int, second_line: int, function: str = "run") -> Script:
+def merge_calls(script: Script, first_line: int, second_line: int) -> Script:
     """Fetch for both at the first place; refuses where that could change what either sees."""
-    gone = script.call_at(second_line, function) is None
-    if gone and script.origin.call_at(second_line, function):
+    gone = script.call_at(second_line, "run") is None
+    if gone and script.origin.call_at(second_line, "run"):
         return script  # merged before
-    first, second = call(script, first_line, function), call(script, second_line, function)
+    first, second = call(script, first_line, "run"), call(script, second_line, "run")
     if first is second:
         return script
     one, two = script.statement_of(first), script.statement_of(second)

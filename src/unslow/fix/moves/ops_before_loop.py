@@ -6,8 +6,7 @@ import ast
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 
-from unslow.fix.edit.blocks import above, indent, statement
-from unslow.fix.edit.lines import Splice
+from unslow.fix.edit.blocks import put_above, statement
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import find_expression, replaced
 from unslow.fix.moves.hoist import dependence, hoist_expression, hoist_statement
@@ -159,15 +158,13 @@ def _fed(script: Script, line: int, part: ast.expr, problem: CannotEdit) -> Scri
         raise problem
     how = fed(script, value)
     name, op = script.fresh("fed"), script.fresh(op_name(found[0]) or "op")
-    margin, newline = indent(script, loop), script.lines.newline
     start, end = script.span(found[0])
     low, high = script.span(how.part)
     once = script.lines.text[start:low] + name + script.lines.text[high:end]
-    place = above(script, loop)
     given = how.how.format(script.source(how.like) if how.like is not None else "")
-    rows = f"{margin}{name} = {placeholder}({given}){newline}{margin}{op} = {once}{newline}"
+    made = put_above(script, loop, f"{name} = {placeholder}({given})", f"{op} = {once}")
     feed = feeding(script, call, f"{name}: {script.source(value)}")
-    return script.edit([Splice(place, place, rows), replaced(script, found[0], op), feed])
+    return script.edit([made, replaced(script, found[0], op), feed])
 
 
 def _changing(script: Script, loop: StatementLoop, part: ast.expr) -> ast.expr | None:

@@ -176,7 +176,7 @@ def _rewritten(script: Script, node: ast.expr, changes: dict[ast.expr, str]) -> 
     for part, new in changes.items():
         outermost = not any(other in changes for other in script.ancestors(part))
         if outermost and script.within(part, node):
-            low, high = script.span(part)
+            low, high = _with_parentheses(script, part)
             splices.append(Splice(low - start, high - start, new))
     ordered = sorted(splices, key=lambda splice: splice.start)
     text, _ = spliced(script.lines.text[start:end], ordered)
@@ -185,6 +185,15 @@ def _rewritten(script: Script, node: ast.expr, changes: dict[ast.expr, str]) -> 
     except SyntaxError:
         return f"({text})"
     return text
+
+
+def _with_parentheses(script: Script, part: ast.expr) -> tuple[int, int]:
+    """The characters of an operand, with parentheses that a name in its place does not need."""
+    start, end = script.span(part)
+    text = script.lines.text
+    is_operand = isinstance(script.parents[part], ast.BinOp) and isinstance(part, ast.BinOp)
+    enclosed = is_operand and text[start - 1] == "(" and text[end : end + 1] == ")"
+    return (start - 1, end + 1) if enclosed else (start, end)
 
 
 def _comment(script: Script, piece: Piece) -> str:

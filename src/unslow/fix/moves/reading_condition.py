@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from unslow.fix.edit.blocks import above, extent, indent, reindented, removal, siblings
+from unslow.fix.edit.blocks import above, extent, indent, reindented, removal, statement
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.fix.moves.extract_function import read_afterwards
-from unslow.fix.moves.shapes import only, scope_of
+from unslow.fix.moves.shapes import only
 from unslow.syntax.nodes import inside, is_stored, of_type
 from unslow.syntax.uses import jumps, uses
 
@@ -29,13 +29,13 @@ def under_reader(script: Script, line: int) -> Script | None:
 
     None where there is no such `if` right behind it.
     """
-    part = siblings(script, line, line)
+    part = [statement(script, line)]
     bound = uses(part).writes & read_afterwards(script, part)
     if not bound or not script.loops_around(part[0]) or jumps(part) is not None:
         return None
     own = set(inside(part, ast.Name))
     homes = {script.owner(node) for node in own if node.id in bound and is_stored(node)}
-    elsewhere = set(inside(scope_of(script, part[0]), ast.Name)) - own
+    elsewhere = set(inside(script.home(part[0]), ast.Name)) - own
     named = [node for node in elsewhere if node.id in bound and script.owner(node) in homes]
     if any(map(is_stored, named)):
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from unslow.fix.edit.blocks import above, at_end, extent, indent, reindented, siblings, unit
+from unslow.fix.edit.blocks import in_place, indent, put_above, reindented, siblings, unit
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.fix.moves.extract_function import read_afterwards
@@ -119,13 +119,10 @@ def _counter(script: Script, loop: StatementLoop) -> str | None:
 def _guarded(
     script: Script, part: Sequence[ast.stmt], counter: str, every: int, tail: str = ""
 ) -> Splice:
-    start, end = extent(script, part)
     margin, newline = indent(script, part[0]), script.lines.newline
     body = reindented(script, part, margin + unit(script, part[0]))
     text = f"{margin}if {counter} % {every} == 0:{newline}{body}{tail}"
-    if not script.lines.text[start:end].endswith(("\n", "\r")):
-        text = text.removesuffix(newline)
-    return Splice(start, end, text)
+    return in_place(script, part, text)
 
 
 def _enumerated(script: Script, loop: ast.For, counter: str) -> list[Splice]:
@@ -144,8 +141,6 @@ def _counted(
     script: Script, loop: StatementLoop, part: Sequence[ast.stmt], counter: str, every: int
 ) -> list[Splice]:
     """A counter of our own for loops that `enumerate` cannot count."""
-    newline = script.lines.newline
-    start = above(script, loop)
-    zero = at_end(script, start, f"{indent(script, loop)}{counter} = 0{newline}")
-    step = f"{indent(script, part[0])}{counter} += 1{newline}"
+    zero = put_above(script, loop, f"{counter} = 0")
+    step = f"{indent(script, part[0])}{counter} += 1{script.lines.newline}"
     return [zero, _guarded(script, part, counter, every, tail=step)]

@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 
 from unslow.fix.edit.script import Script
-from unslow.fix.moves.shapes import call_by, is_call, reads, scope_of, stores
+from unslow.fix.moves.shapes import call_by, is_call, reads, stores
 from unslow.syntax.library import TENSOR_LIKE
 from unslow.syntax.nodes import StatementLoop, dotted, inside, is_stored
 
@@ -25,7 +25,7 @@ class Number:
 def running_numbers(script: Script, loop: StatementLoop, tensors: set[str]) -> list[Number]:
     """Names that a loop computes from elements of some tensors alone."""
     names = {node.id for node in inside(loop, ast.Name) if is_stored(node)}
-    scope = scope_of(script, loop)
+    scope = script.home(loop)
     numbers = (_bound(script, scope, name) for name in sorted(names))
     return [each for each in numbers if _is_running(script, scope, each, tensors)]
 
@@ -91,7 +91,7 @@ def _is_number_use(script: Script, node: ast.Name, number: Number) -> bool:
 
 def _is_stacked(script: Script, holder: ast.Name) -> bool:
     """Whether a list is filled and then made one tensor, and nothing else."""
-    uses = reads(scope_of(script, holder), holder.id)
+    uses = reads(script.home(holder), holder.id)
     stacks = [use for use in uses if is_call(script, script.parents[use], *_STACKS)]
     others = [use for use in uses if use not in stacks]
     return bool(stacks) and all(_is_filled(script, use) for use in others)

@@ -49,17 +49,18 @@ def names_in(code: Code) -> set[str]:
     return {node.id for node in inside(code, ast.Name)}
 
 
-def scope_of(script: Script, node: ast.AST) -> NamedFunction | ast.Module:
-    """The function, or else the module, that a node runs in."""
-    return script.function_of(node) or script.tree
-
-
 def only_binding(script: Script, name: ast.Name) -> Binding | None:
     """What gives a name its value, where one place does."""
     return only(script.bindings(name.id, name))
 
 
-# Calls
+# Expressions and calls
+
+
+def is_arithmetic(node: ast.AST) -> bool:
+    """Whether a value is made of sums, differences and products of names and numbers."""
+    allowed = (ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.Name, ast.Attribute, ast.Constant)
+    return all(isinstance(inner, (*allowed, ast.Load)) for inner in ast.walk(node))
 
 
 def is_call(script: Script, node: ast.AST | None, *names: str) -> bool:

@@ -7,7 +7,6 @@ import ast
 from unslow.fix.edit.blocks import statement
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import replaced
-from unslow.fix.moves.shapes import scope_of
 from unslow.syntax.nodes import argument, inside, method_of, root_name, words
 
 _IN_PLACE = words("fill sort partition put itemset resize setfield byteswap")
@@ -18,7 +17,7 @@ def store_copy(script: Script, line: int, path: str) -> Script:
     value = _stored(script, line, path)
     if not isinstance(value, ast.Name | ast.Attribute | ast.Subscript | ast.Call):
         raise script.refuse(f"what `{path}` gets is not a plain name, part or call", value)
-    owner = scope_of(script, value)
+    owner = script.home(value)
     later = [node for node in inside(owner, ast.AST) if _line(node) > value.lineno]
     for array in _arrays(value):
         for node in later:

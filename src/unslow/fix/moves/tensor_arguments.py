@@ -7,8 +7,8 @@ import ast
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import replaced, spelled
 from unslow.fix.moves.call_arguments import keyword_set
-from unslow.fix.moves.decorators import decorate, decorator
-from unslow.fix.moves.shapes import calls_of, is_call, reads
+from unslow.fix.moves.decorators import decorate
+from unslow.fix.moves.shapes import calls_of, is_arithmetic, is_call, reads
 from unslow.fix.moves.tensor_lists import bound_around
 from unslow.syntax.nodes import (
     NamedFunction,
@@ -156,19 +156,15 @@ def _bounds(body: NamedFunction) -> list[ast.Slice]:
     """The bounds of cuts of what the function is given, computed by sums and differences only."""
     given = set(positional_names(body))
     cuts = [cut.slice for cut in inside(body, ast.Subscript) if dotted(cut.value) in given]
-    return [part for part in inside(cuts, ast.Slice) if part.step is None and _is_sum(part)]
-
-
-def _is_sum(part: ast.Slice) -> bool:
-    allowed = (ast.Slice, ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.Name, ast.Constant, ast.Load)
-    return all(isinstance(node, allowed) for node in ast.walk(part))
+    parts = [part for part in inside(cuts, ast.Slice) if part.step is None]
+    return [part for part in parts if all(map(is_arithmetic, ast.iter_child_nodes(part)))]
 
 
 def relax_shapes(script: Script, line: int, made: int) -> Script:
     """`reduce_retracing=True` on the function at a line, or on the call that makes it."""
     function = script.function_at(line)
-    if function is not None and decorator(script, function, _FUNCTION) is not None:
-        return decorate(script, script.recorded(function), _FUNCTION, {"reduce_retracing": "True"})
+    if function is not None and script.compiler(function) is not None:
+        return decorate(script, script.recorded(function), {"reduce_retracing": "True"})
     for call in calls_of(script, script.calls_at(made), _FUNCTION):
         return keyword_set(script, call, "reduce_retracing", "True")
     raise CannotEdit("the line that compiles it was not found", made)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
-from unslow.fix.moves.shapes import is_call, only, reads, scope_of, stores
-from unslow.syntax.nodes import inside, last_name, words
+from unslow.fix.moves.shapes import is_call, only, reads, stores
+from unslow.syntax.nodes import argument, given_values, inside, last_name, of_type, words
 from unslow.syntax.uses import uses
 
 # What gives back another type than it is given: the type of the array would be guessed wrong.
@@ -18,6 +18,7 @@ _OTHER_TYPE = words(
     " reduce_any reduce_all logical_and logical_or logical_not one_hot range bitcast complex"
     " is_finite is_nan top_k"
 )
+MOVE_AXIS = "tf.experimental.numpy.moveaxis"  # of a tensor of any rank, unlike tf.transpose
 
 
 @dataclass(frozen=True)
@@ -55,17 +56,33 @@ def collected(script: Script, loop: ast.For) -> Iterator[Collection]:
                     yield Collection(name, made, node, value, stacks, counter.id, count, like)
 
 
-def arrays(script: Script, found: Collection, constructor: str) -> list[Splice]:
-    """The edits that make a list an array of the graph."""
+def arrays(script: Script, found: Collection, spelling: Mapping[str, str]) -> list[Splice]:
+    """The edits that make a list an array of the graph; `spelling` has TensorFlow's names."""
     count, value = script.source(found.count), script.source(found.value)
-    new = f"{constructor}({found.like}.dtype, {count})"
+    new = f"{spelling['tf.TensorArray']}({found.like}.dtype, {count})"
     written = f"{found.name} = {found.name}.write({found.counter}, {value})"
     edits = [
         Splice(*script.span(found.made), new),
         Splice(*script.span(found.append), written),
     ]
-    stacked = f"{found.name}.stack()"
-    return edits + [Splice(*script.span(stack), stacked) for stack in found.stacks]
+    for stack in found.stacks:
+        text = f"{found.name}.{_method_for(script, stack)}()"
+        axis = _axis(stack)
+        if axis != 0:
+            text = f"{spelling[MOVE_AXIS]}({text}, 0, {axis})"
+        edits.append(Splice(*script.span(stack), text))
+    return edits
+
+
+def python_starts(block: list[ast.stmt]) -> dict[str, ast.expr]:
+    """Names that are bound to plain Python values, with the last of these."""
+    found: dict[str, ast.expr] = {}
+    for node in block:
+        match node:
+            case ast.Assign(value=ast.Constant() | ast.List() | ast.Dict() | ast.Set() as value):
+                names = [each.id for each in of_type(node.targets, ast.Name)]
+                found |= dict.fromkeys(names, value)
+    return found
 
 
 def _made(script: Script, loop: ast.For, name: str) -> ast.List | None:
@@ -83,28 +100,46 @@ def _made(script: Script, loop: ast.For, name: str) -> ast.List | None:
 
 def _stacks(script: Script, loop: ast.For, name: str, append: ast.Expr) -> tuple[ast.Call, ...]:
     """Where the list is stacked; nothing where it is used in any other way."""
-    scope = scope_of(script, loop)
+    scope = script.home(loop)
     uses_of = [node for node in reads(scope, name) if not script.within(node, append)]
     stacks = [script.parents[node] for node in uses_of]
     bound = only(stores(scope, name))
     made = bound is not None and isinstance(script.parents[bound], ast.Assign)
-    is_stacked = made and all(_is_stack(script, node) for node in stacks)
+    is_stacked = made and all(_method_for(script, node) for node in stacks)
     return tuple(node for node in stacks if isinstance(node, ast.Call)) if is_stacked else ()
 
 
-def _is_stack(script: Script, node: ast.AST) -> bool:
-    """`tf.stack(name)` or `tf.stack(name, axis=0)`."""
+def _method_for(script: Script, node: ast.AST) -> str | None:
+    """How an array gives what a call makes of a list: by `stack` or by `concat`."""
     match node:
-        case ast.Call(args=[ast.Name()], keywords=options):
-            stacks = is_call(script, node, "tf.stack", "tf.convert_to_tensor")
-            return stacks and [ast.unparse(option) for option in options] in ([], ["axis=0"])
-    return False
+        case ast.Call(args=[ast.Name(), *_]):
+            axis, given = _axis(node), len(given_values(node))
+        case _:
+            return None
+    if given == 1 and is_call(script, node, "tf.stack", "tf.convert_to_tensor"):
+        return "stack"
+    if given == 2 and axis is not None and is_call(script, node, "tf.stack"):
+        return "stack"
+    # An array can only join along the first axis.
+    return "concat" if given == 2 and axis == 0 and is_call(script, node, "tf.concat") else None
+
+
+def _axis(call: ast.Call) -> int | None:
+    """The axis that a call stacks along, where it is written as a number."""
+    match argument(call, "axis", 1):
+        case None:
+            return 0
+        case ast.Constant(value=int(axis)):
+            return axis
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(axis))):
+            return -axis
+    return None
 
 
 def _same_type(script: Script, loop: ast.For, value: ast.expr) -> str | None:
     """A tensor that exists before the loop and that the value is computed from, type for type."""
     block, index = script.block(loop)
-    before = uses(block[:index]).writes
+    before = uses(block[:index]).writes - python_starts(block[:index]).keys()
     carried = uses(loop.body).writes & before
     waiting, seen = [value], set[str]()
     while waiting:
