@@ -13,8 +13,6 @@ from types import ModuleType
 from unslow import facts
 from unslow.facts.schema import Fact, Record, Tally, Thinned
 
-NOT_KINDS = ("schema", "codec", "table", "kinds", "phase")
-
 INTRODUCTION = """\
 A run folder holds, per process, fixed-width rows (one per weight update) and lines of JSON. This page lists the kinds of
 lines. Probes write them with `recorder.emit(Kind(...))`; causes read them with `run.facts(Kind)`.
@@ -22,7 +20,7 @@ lines. Probes write them with `recorder.emit(Kind(...))`; causes read them with 
 Types convert what is read. A `Duration` is written in nanoseconds, under its name with `_ns`, and read in seconds. A `Moment`
 is written as the process's clock and read in seconds since the run began; so is the time of every fact. A `FilePath`, a
 `Place` (file, line, function) and a `Stack` (the user's frames, innermost first) are read relative to the run's working
-directory. Fields that have their default are not written. A line that does not fit is left out and counted.
+directory. A `StoredText` stays in its file until somebody reads it. Fields that have their default are not written. A line that does not fit is left out and counted.
 
 A **thinned** fact that recurs very often with one `key` is written each time at first, then at growing distances; `n` and `sum`
 are the running count and the running total of `took`. A **tally** holds running totals of what happens at one line: `stack`,
@@ -36,13 +34,15 @@ def page() -> str:
         INTRODUCTION,
     ]
     for module in modules():
-        parts += [f"## {first_sentence(module)}", *map(section, records(module))]
+        kinds = records(module)
+        if kinds:
+            parts += [f"## {first_sentence(module)}", *map(section, kinds)]
     return "\n\n".join(parts) + "\n"
 
 
 def modules() -> Iterator[ModuleType]:
     for info in pkgutil.iter_modules(facts.__path__):
-        if info.name not in NOT_KINDS:
+        if info.name != "schema":  # the bases of all kinds
             yield importlib.import_module(f"{facts.__name__}.{info.name}")
 
 

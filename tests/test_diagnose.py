@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from unslow.analyse.account import AFTER
 from unslow.analyse.sketches.sketch import Sketch
+from unslow.analyse.stretches import AFTER
 from unslow.cause import CannotJudge, Cause
 from unslow.diagnose import Memory, diagnose, fold, merge, rank
 from unslow.model import Evidence, Finding, Forecast, Location, Run
@@ -68,10 +68,17 @@ def test_a_run_without_any_process_is_not_called_healthy() -> None:
     assert not found.healthy and found.not_judged
 
 
-def test_a_cost_below_two_per_cent_is_no_finding_unless_it_grows() -> None:
-    small = replace(ONE, seconds=0.01)
+def test_a_cost_below_five_per_cent_is_no_finding_unless_it_grows() -> None:
+    small = replace(ONE, seconds=0.04)
     assert not diagnose(RUN, [Finds(small)], with_fixes=False).findings
     assert diagnose(RUN, [Finds(replace(small, grows=True))], with_fixes=False).findings
+
+
+def test_a_large_part_of_a_training_that_is_short_beside_its_import_is_no_finding() -> None:
+    run = Sketch("ten seconds of import", [0.001] * 100, before=10.0).run()
+    half_of_it = replace(ONE, seconds=0.05)
+    assert half_of_it.share_of(run) > 0.4
+    assert not diagnose(run, [Finds(half_of_it)], with_fixes=False).findings
 
 
 def test_what_every_process_does_at_one_line_is_told_once() -> None:
@@ -110,7 +117,7 @@ def test_what_costs_each_of_many_processes_a_little_is_a_finding() -> None:
     many = replace(
         RUN, processes=RUN.processes * 4, loops=RUN.loops * 4
     )  # four seconds of training in all
-    small = replace(ONE, seconds=0.03)
+    small = replace(ONE, seconds=0.06)
     assert not diagnose(many, [Finds(small)], with_fixes=False).findings
     assert diagnose(many, [Finds(*[small] * 4)], with_fixes=False).findings
 

@@ -19,14 +19,14 @@ from unslow.analyse.memory.account import memory_account
 from unslow.analyse.memory.process_memory import limit
 from unslow.analyse.places import line_of
 from unslow.analyse.stats.robust import ratio
-from unslow.cause import CannotJudge, Cause, load
+from unslow.cause import LEAST_SHARE, CannotJudge, Cause, load
 from unslow.model import Diagnosis, Evidence, Finding, Run, Unjudged
 from unslow.planning import fixes_for
 
 T = TypeVar("T")
 
-# Below this share of the time a cost is not worth a reader's attention, unless it grows.
-_WORTH_TELLING = 0.02
+# Of the whole run, whose training may be short: a smaller cost is no finding, unless it grows.
+_LEAST_OF_RUN = 0.02
 _MEMORY_WORTH = 0.1  # of the training, that memory is worth at least: it grows, or could be freed
 _PEAK_WORTH = 0.5  # of the training, that the whole of the peak is worth (judgement)
 # a leader's seconds: a symptom that takes more (1.2 in any example) has another reason as well
@@ -109,7 +109,8 @@ def probes_of(cause: Cause) -> tuple[str, ...]:
 def _worth(finding: Finding, run: Run) -> bool:
     whole = max(run.seconds, run.trained, 1e-9)
     has_other_cost = _is_about_memory(finding) or not finding.fault
-    return has_other_cost or finding.seconds >= _WORTH_TELLING * whole
+    is_of_weight = finding.seconds >= _LEAST_OF_RUN * whole
+    return has_other_cost or (is_of_weight and finding.share_of(run) >= LEAST_SHARE)
 
 
 def fold(findings: Iterable[Finding]) -> list[Finding]:

@@ -8,17 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.examples import RECORDED, diagnosis_of
-from unslow.analyse.account import (
-    IMPORT,
-    PROGRAM,
-    SETUP,
-    TRAINING,
-    Kind,
-    account_of,
-    stretch_at,
-)
+from unslow.analyse.account import Kind, account_of
 from unslow.analyse.sketches.pipelines import Made, pipeline_facts
 from unslow.analyse.sketches.sketch import Sketch, at
+from unslow.analyse.stretches import IMPORT, PROGRAM, SETUP, TRAINING, stretch_at
 from unslow.diagnose import diagnose
 from unslow.facts.functions import CallProfile, UnusualCall
 from unslow.facts.process import ITERATOR_END

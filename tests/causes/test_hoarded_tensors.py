@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from unslow.causes.hoarded_tensors import HoardedTensors, _advice, _shown_by_a_view
+from unslow.analyse.memory.hoards import Hoard
+from unslow.causes.hoarded_tensors import HoardedTensors, _advice
 from unslow.diagnose import diagnose
 from unslow.facts.memory import Container
 from unslow.model import Fix, Safety
+
+
+def _hoard(element: str, each: float = 1e7) -> Hoard:
+    container = Container(path="rows", kind="list", length=100, bytes=100 * each, element=element)
+    return Hoard(container, None, each, 100 * each, is_hidden=False, is_slowing=False)
 
 
 def test_slices_of_large_arrays_are_stored_as_copies() -> None:
@@ -30,8 +36,7 @@ def test_slices_of_large_arrays_are_stored_as_copies() -> None:
     ],
 )
 def test_no_number_can_stand_for_a_picture(element: str, says: str) -> None:
-    container = Container(path="rows", kind="list", length=100, bytes=1e9, element=element)
-    assert says in _advice(container)
+    assert says in _advice(_hoard(element))
 
 
 @pytest.mark.parametrize(
@@ -47,5 +52,4 @@ def test_no_number_can_stand_for_a_picture(element: str, says: str) -> None:
     ],
 )
 def test_a_view_keeps_far_more_than_it_shows(element: str, each: float, shown: float) -> None:
-    container = Container(path="rows", kind="list", length=100, bytes=100 * each, element=element)
-    assert _shown_by_a_view(container) == shown
+    assert _hoard(element, each).shown == shown

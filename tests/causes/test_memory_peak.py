@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from unslow.analyse.memory.cuts import Cut, Reason
+from unslow.analyse.sketches.sketch import Sketch, at, stack_at
 from unslow.causes.memory_peak import MemoryPeak
-from unslow.fix.edit.script import Script
+from unslow.facts.memory import Holding, Inventory, MemoryHigh, Weights
+from unslow.fix.edit.script import CannotEdit, Script
 from unslow.model import Finding, Fix, Location, Refusal
 
 SOURCE = """\
@@ -49,8 +53,14 @@ def test_a_copy_is_not_dropped_where_both_were_needed_at_the_peak() -> None:
 
 def test_labels_stay_integers_and_the_loss_becomes_the_sparse_one() -> None:
     lines = lines_of(answered(Cut(Reason.ONE_HOT, 1e9, None, "y"), 6))
-    assert lines[5] == "y = labels"
+    assert lines[5] == "y = np.asarray(labels)"
     assert lines[7] == 'model.compile("adam", loss="sparse_categorical_crossentropy")'
+
+
+def test_labels_that_are_an_array_stay_what_they_are() -> None:
+    source = SOURCE.replace("(labels, 1000)", "(np.array(labels), 1000)")
+    lines = lines_of(answered(Cut(Reason.ONE_HOT, 1e9, None, "y"), 6, source))
+    assert lines[5] == "y = np.array(labels)"
 
 
 def test_labels_are_left_alone_where_the_loss_is_not_written_out() -> None:
@@ -65,3 +75,74 @@ def test_data_begins_as_float32() -> None:
 
 def test_a_constant_has_no_edit() -> None:
     assert answered(Cut(Reason.CONSTANT, 1e9, None, "88 MB"), 9) is None
+
+
+CALLED = """\
+from tensorflow import keras
+
+model = keras.Sequential([keras.layers.Dense(1)])
+a = model(prep(x), training=False).numpy()
+b = model(prep(z), training=False).numpy()
+c = model(prep(z), training=True).numpy()
+d = model(prep(x))
+e = tf.nn.softmax(model(x)).numpy()
+for rows in batches:
+    f = model(rows).numpy()
+"""
+
+
+def called(line: int) -> Fix | Refusal | None:
+    cut = Cut(Reason.CALL, 1e9, None, "Sequential", instead="32", rows="640")
+    return answered(cut, line, CALLED)
+
+
+def test_a_model_that_is_called_with_all_rows_predicts_in_batches() -> None:
+    lines = lines_of(called(4))
+    assert lines[3:6] == [
+        "a = model.predict(prep(x), batch_size=32, verbose=0)",
+        "b = model.predict(prep(z), batch_size=32, verbose=0)",
+        "c = model(prep(z), training=True).numpy()",
+    ]
+    assert lines[6:] == CALLED.splitlines()[6:]
+
+
+@pytest.mark.parametrize("line", [6, 7, 8])
+def test_a_call_stays_where_predict_gives_something_else(line: int) -> None:
+    with pytest.raises(CannotEdit):
+        called(line)
+
+
+SPLIT = """\
+x = np.random.randn(1000, 50)
+y = to_categorical(labels)
+order = np.random.permutation(1000)
+x_train, y_train = x[order[100:]], y[order[100:]]
+x_test, y_test = x[order[:100]], y[order[:100]]
+model.fit(x_train, y_train)
+"""
+
+
+def test_the_rows_of_a_split_belong_to_the_array_that_they_were_taken_from() -> None:
+    size = {"x": 5e8, "x_train": 4e8, "y": 8e8, "y_train": 7e8, "y_test": 1e8}
+    held = [
+        Holding(
+            path=name,
+            file="train.py",
+            function="<module>",
+            bytes=bytes_,
+            dtype="float64",
+            shape=(int(bytes_ / 8e5), 100),
+            one_hot=name[0] == "y",
+            fed="fit" if name.endswith("_train") else "",
+        )
+        for name, bytes_ in size.items()
+    ]
+    facts = [
+        at(1, MemoryHigh(bytes=4e9, stack=stack_at(3))),
+        at(1, Inventory(held=tuple(held))),
+        at(1, Weights(bytes=1e6)),
+    ]
+    run = Sketch("a split", facts=facts, ticks={"rss": [5e8, 4e9]}, source=SPLIT).run()
+    found = list(MemoryPeak().detect(run))
+    assert [str(each.location) for each in found] == ["train.py:2", "train.py:1"]
+    assert [each.frees for each in found] == pytest.approx([1.6e9, 4.5e8])

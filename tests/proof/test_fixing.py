@@ -10,7 +10,7 @@ import pytest
 
 from unslow.analyse.sketches.sketch import Sketch
 from unslow.cause import load
-from unslow.causes.gc_pauses import _Asked
+from unslow.causes.gc_pauses import _BY_PROGRAM
 from unslow.model import Diagnosis, Finding, Location, Proof, Quality, Run, Verdict
 from unslow.planning import fixes_for
 from unslow.proof import fixing
@@ -32,7 +32,7 @@ def diagnosis(tmp_path: Path) -> Diagnosis:
     (tmp_path / "train.py").write_text(SOURCE)
     run = replace(Sketch("any").run(), cwd=str(tmp_path), sources={"train.py": SOURCE})
     findings = tuple(
-        Finding("gc-pauses", "", Location("train.py", line), 1.0, (), detail=_Asked(True))
+        Finding("gc-pauses", "", Location("train.py", line), 1.0, (), detail=_BY_PROGRAM)
         for line in (3, 5)
     )
     fixes = fixes_for(findings, run, load()[0])

@@ -10,6 +10,7 @@ import pytest
 
 from unslow.analyse.run.assemble import load
 from unslow.facts.functions import Trace
+from unslow.facts.stored_text import StoredText
 from unslow.runfolder import eventlog
 from unslow.runfolder import layout as runfile
 from unslow.runfolder.eventlog import Lines, read_lines, share
@@ -22,7 +23,7 @@ def line(kind: str, at: int, /, **data: object) -> bytes:
 
 
 def read(data: bytes, most: int = 10) -> Lines:
-    return read_lines(io.BytesIO(data), most, ENOUGH)
+    return read_lines(io.BytesIO(data), "a log", most, ENOUGH)
 
 
 def test_few_lines_are_all_read() -> None:
@@ -58,8 +59,22 @@ def test_damage_is_counted_and_a_torn_end_is_noticed() -> None:
 
 def test_a_log_beyond_the_limit_of_bytes_is_read_up_to_it() -> None:
     data = b"".join(line("gc", n) for n in range(10))
-    found = read_lines(io.BytesIO(data), 100, len(line("gc", 0)) * 4)
+    found = read_lines(io.BytesIO(data), "a log", 100, len(line("gc", 0)) * 4)
     assert len(found.facts) == 4
+
+
+def test_the_steps_of_a_worker_stay_in_their_file_until_they_are_read(tmp_path: Path) -> None:
+    """The text of 1,000 workers and 100,000 steps is 0.5 GB."""
+    path = tmp_path / "host-1.events"
+    path.write_bytes(line("gc", 1) + line("worker_steps", 2, data="AAAA") + line("gc", 3))
+    with path.open("rb") as file:
+        found = read_lines(file, str(path), 10, ENOUGH).facts[1]["data"]
+    assert isinstance(found, StoredText)
+    assert found.read() == "AAAA"
+    path.write_bytes(b"another text")
+    assert found.read() == ""
+    path.unlink()
+    assert found.read() == ""
 
 
 def test_many_processes_share_the_room() -> None:

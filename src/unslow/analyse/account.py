@@ -28,33 +28,12 @@ from unslow.analyse.loop_phases import (
 from unslow.analyse.sampled_time import in_steps
 from unslow.analyse.scopes import Scope
 from unslow.analyse.stretches import (
-    AFTER,
-    BETWEEN,
     IMPORT,
     ORDER,
-    PROGRAM,
-    SETUP,
     TRAINING,
     gaps,
-    stretch_at,
 )
 from unslow.model import Finding, Location, Loop, Phase, Run, Sample
-
-__all__ = [
-    "AFTER",
-    "BETWEEN",
-    "IMPORT",
-    "PROGRAM",
-    "SETUP",
-    "TRAINING",
-    "UNEXPLAINED",
-    "Account",
-    "Kind",
-    "Part",
-    "Stretch",
-    "account_of",
-    "stretch_at",
-]
 
 # Of the run: above it a run is not called healthy (a judgement; see docs/field.md).
 UNEXPLAINED = 0.1
@@ -172,19 +151,7 @@ def _steps(
     """The time inside of steps, by phase; findings take theirs first."""
     total = sum(loop.total for loop in loops)
     first = _first_steps(run, loops)
-    phases = {phase: sum(loop.phase(phase) for loop in loops) - first[phase] for phase in Phase}
-    hidden = hidden_in_runs(run)
-    waited = sum(hidden.get(loop, 0.0) for loop in loops)
-    phases[Phase.RUN] -= waited
-    phases[Phase.INPUT] += waited
-    # Where nothing trains, the pipeline is what the program computes.
-    kinds = _KINDS if any(loop.trains for loop in loops) else _KINDS | {Phase.INPUT: Kind.KNOWN}
-    parts = [
-        Part(name, phases[phase], kinds.get(phase, Kind.WASTE))
-        for phase, name in PHASE_NAMES.items()
-        if phases[phase]
-    ]
-    parts += _other(run, loops, samples)
+    parts = [*_by_phase(run, loops, first), *_other(run, loops, samples)]
     claimed, overlap = _claimed(findings, total)
     taken = sum(part.seconds for part in claimed)
     # What is found in the first step explains its preparation before anything else.
@@ -194,6 +161,23 @@ def _steps(
     parts.append(Part("preparing the first step", started - explained, Kind.KNOWN))
     left = _without(parts, taken - explained)
     return Stretch(TRAINING, total, (*claimed, *left)), overlap
+
+
+def _by_phase(run: Run, loops: Sequence[Loop], first: Mapping[Phase, float]) -> list[Part]:
+    """The recorded phases, without what first steps paid for once."""
+    seconds = {phase: sum(loop.phase(phase) for loop in loops) - first[phase] for phase in Phase}
+    hidden = hidden_in_runs(run)
+    waited = sum(hidden.get(loop, 0.0) for loop in loops)
+    seconds[Phase.RUN] -= waited
+    seconds[Phase.INPUT] += waited
+    kinds = dict(_KINDS)
+    if not any(loop.trains for loop in loops):
+        kinds[Phase.INPUT] = Kind.KNOWN  # the pipeline is what the program computes
+    parts = [
+        Part(name, seconds[phase], kinds.get(phase, Kind.WASTE))
+        for phase, name in PHASE_NAMES.items()
+    ]
+    return [part for part in parts if part.seconds]
 
 
 def _first_steps(run: Run, loops: Sequence[Loop]) -> dict[Phase, float]:
@@ -245,18 +229,11 @@ def _other(run: Run, loops: Sequence[Loop], samples: Sequence[Sample]) -> list[P
         for name in _BESIDE_PYTHON
     ]
     rest = own - sum(part.seconds for part in known)
-    parts = [
-        *known,
-        Part(OWN_PYTHON, rest, Kind.REST, _hottest(named[OWN_PYTHON])),
-        *_called(
-            Part(CALLED, called, Kind.COMPUTE, _hottest(named[CALLED])),
-            [
-                dispatching(run, region_of(loop), scope)
-                for loop in loops
-                if loop.steps >= _FIRST_TIMED
-            ],
-        ),
-    ]
+    python = Part(OWN_PYTHON, rest, Kind.REST, _hottest(named[OWN_PYTHON]))
+    calls = Part(CALLED, called, Kind.COMPUTE, _hottest(named[CALLED]))
+    timed = [loop for loop in loops if loop.steps >= _FIRST_TIMED]
+    dispatched = [dispatching(run, region_of(loop), scope) for loop in timed]
+    parts = [*known, python, *_called(calls, dispatched)]
     return [part for part in parts if part.seconds]
 
 

@@ -10,11 +10,10 @@ from unslow.analyse.input import pipeline
 from unslow.analyse.input.shuffle_buffers import InflatedBuffer, ShuffleBuffer, shuffle_buffers
 from unslow.analyse.memory import account
 from unslow.analyse.sketches.pipelines import Made, pipeline_facts
-from unslow.analyse.sketches.sketch import Placed, Sketch, at
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
 from unslow.cause import Cause
 from unslow.facts.data import BuiltStage
 from unslow.facts.memory import MemoryHigh
-from unslow.facts.schema import Place
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.moves.dataset_pipeline import shuffle_first, smaller_shuffle
 from unslow.model import Certainty, Evidence, Finding, Fix, Location, Phase, Refusal, Run
@@ -174,7 +173,7 @@ _HIGH = {"rss": [0.65e9, 1.4e9, 1.4e9]}
 
 
 def _reached(size: float) -> Placed:
-    return at(30, MemoryHigh(bytes=size, rss=size, stack=(Place("train.py", 12, "<module>"),)))
+    return at(30, MemoryHigh(bytes=size, rss=size, stack=stack_at(12)))
 
 
 _FEW_WAITS = {Phase.INPUT: 0.05, Phase.RUN: 0.9}

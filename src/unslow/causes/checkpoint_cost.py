@@ -9,10 +9,9 @@ from dataclasses import dataclass
 
 from unslow.analyse import wording as say
 from unslow.analyse.host.saves import Saves, saves_of
-from unslow.analyse.sketches.sketch import Placed, Sketch, at
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
 from unslow.cause import LEAST_SHARE, Cause, Spot
 from unslow.facts.files import Save
-from unslow.facts.schema import Place
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.moves.call_arguments import call, given, keyword_set
 from unslow.fix.moves.hook_interval import SAVING, rarer_hook, runs_hooks
@@ -238,9 +237,7 @@ def _when_reported(script: Script, line: int) -> Fix | None:
     return Fix("save in the steps that show the result", Safety.REVIEW, fixed.files, note)
 
 
-_SAVED = Save(
-    key="a", call="Checkpoint.save", bytes=1e6, stack=(Place("train.py", 13, "f"),), folder="out"
-)
+_SAVED = Save(key="a", call="Checkpoint.save", bytes=1e6, stack=stack_at(13, "f"), folder="out")
 
 
 def _save(step: int, n: int, each: float, saved: Save = _SAVED) -> Placed:
@@ -265,7 +262,7 @@ CheckpointCost.FIRES = (
                 0.012,
                 _SAVED.replace(
                     call="ModelCheckpoint",
-                    made=(Place("train.py", 9, "f"),),
+                    made=stack_at(9, "f"),
                     options={"save_freq": "epoch"},
                 ),
             )

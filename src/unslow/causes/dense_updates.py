@@ -18,13 +18,12 @@ from unslow.analyse.host.step_profile import (
 )
 from unslow.analyse.input import waits as waits_module
 from unslow.analyse.input.waits import waits
-from unslow.analyse.sketches.sketch import Placed, Sketch, at
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
 from unslow.analyse.sketches.windows import profiled
 from unslow.cause import LEAST_SHARE, CannotJudge, Cause
 from unslow.facts.keras import Fit
 from unslow.facts.memory import Table, Weights
 from unslow.facts.profiler import ProfilerWindow
-from unslow.facts.schema import Place
 from unslow.facts.sessions import Feed, InspectedRun
 from unslow.model import Certainty, Evidence, Finding, Loop, Phase, Run
 
@@ -199,7 +198,7 @@ def _batch_rows(run: Run, loop: Loop) -> int:
 
 def _weights(touched: int) -> Placed:
     table = Table(name="embedding", rows=100_000, bytes=12.8e6, touched=touched)
-    made = (Place("train.py", 4, "f"),)
+    made = stack_at(4, "f")
     return at(1, Weights(optimizer="Adam", scope="adam", bytes=13e6, tables=(table,), made=made))
 
 
@@ -210,7 +209,7 @@ def _seen(share: float) -> Placed:
 
 
 def _fit(batch_size: int) -> Placed:
-    return at(0, Fit(stack=(Place("train.py", 10, "<module>"),), batch_size=batch_size))
+    return at(0, Fit(stack=stack_at(10), batch_size=batch_size))
 
 
 def _penalized(kind: str = "int32") -> list[Placed]:
@@ -240,7 +239,7 @@ def _penalized(kind: str = "int32") -> list[Placed]:
     ]
 
 
-_UPDATE = (Place("train.py", 11, "f"),)
+_UPDATE = stack_at(11, "f")
 _RUN = {Phase.RUN: 1.0}
 DenseUpdates.FIRES = (
     Sketch(

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from unslow.analyse.graphs.eager_cost import EagerCost, eager_cost
 from unslow.analyse.graphs.step_code import StepCode, step_code
 from unslow.analyse.memory.created_objects import made_often
-from unslow.analyse.sketches.sketch import Placed, Sketch, at
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
 from unslow.cause import Cause
 from unslow.facts.eager import EagerOps
 from unslow.facts.memory import Made
-from unslow.facts.schema import Place
 from unslow.fix.edit.script import Script
 from unslow.fix.moves.compile_step import compile_step
 from unslow.model import Evidence, Finding, Fix, Location, Loop, Phase, Refusal, Run, Safety
@@ -130,7 +129,7 @@ def _varies(loop: Loop) -> bool:
 
 def _window(step: int, ops: int, kernels: float, wall: float = 0.01) -> Placed:
     cost = EagerOps(step=step, ops=ops, took=0.004, floor=2e-5, kernels=kernels, wall=wall)
-    tape = (Place("train.py", 11, "<module>"),)
+    tape = stack_at(11)
     return at(step, cost.replace(top=(("Mul", ops),), tape=tape))
 
 

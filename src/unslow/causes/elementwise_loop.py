@@ -11,13 +11,12 @@ from unslow.analyse.host.indexed_tensors import (
     indexed_outside_steps,
 )
 from unslow.analyse.host.step_profile import StepProfile, repeated, windows
-from unslow.analyse.sketches.sketch import Placed, Sketch, at
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, sampled, stack_at
 from unslow.analyse.sketches.windows import profiled
 from unslow.cause import LEAST_SHARE, Cause
 from unslow.facts.eager import Index
 from unslow.facts.functions import GraphLoop
 from unslow.facts.profiler import ProfilerWindow
-from unslow.facts.schema import Place
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.moves.compile_call import compile_call
 from unslow.fix.moves.fetch_once import fetch_once
@@ -27,13 +26,11 @@ from unslow.model import (
     Evidence,
     Finding,
     Fix,
-    Location,
     Loop,
     Phase,
     Refusal,
     Run,
     Safety,
-    Sample,
 )
 
 _FEWEST_ITERATIONS = 4  # of a graph loop; a judgement: fewer do not hurt
@@ -170,14 +167,14 @@ def _seen(looping: float, kernels: float) -> Placed:
 
 
 def _looped(carried: bool = False, pipeline: bool = False) -> Placed:
-    where = (Place("train.py", 5, "loss"),)
+    where = stack_at(5, "loss")
     made = GraphLoop(stack=where, name="map", made_by="map_fn", carried=carried, ops=27)
     return at(0, made.replace(pipeline=pipeline))
 
 
 def _indexed(elements: int, tensors: float) -> list[Placed]:
     """Elements and tensors that a line indexes in each step."""
-    index = Index(stack=(Place("train.py", 11, "f"),))
+    index = Index(stack=stack_at(11, "f"))
     return [
         at(n, index.replace(count=elements * n, took=1e-5 * elements * n, amount=tensors * n))
         for n in (25, 50, 75, 100)
@@ -195,8 +192,8 @@ ElementwiseLoop.FIRES = (
         "Python indexes 64 rows a step",
         facts=_indexed(64, 0.0),
         samples=[
-            Sample((Location("train.py", 11),), "tensorflow", 0, True, 25, 25, 50),
-            Sample((Location("train.py", 12),), "tensorflow", 0, True, 25, 25, 50, Phase.RUN),
+            sampled(11, "tensorflow", 25, 25),
+            sampled(12, "tensorflow", 25, 25, Phase.RUN),
         ],
         source="\n" * 9 + "for step in data:\n    for row in x: f(row)\n    train(x)\n",
     ),
@@ -220,7 +217,7 @@ ElementwiseLoop.QUIET = (
     Sketch(
         "one value of each of many tensors",
         facts=_indexed(64, 64.0),
-        samples=[Sample((Location("train.py", 11),), "tensorflow", 0, True, 25, 25, 50)],
+        samples=[sampled(11, "tensorflow", 25, 25)],
         source="\n" * 9 + "for step in data:\n    for x in xs: f(x[0])\n    train(x)\n",
     ),
     Sketch(

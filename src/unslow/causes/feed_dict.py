@@ -10,9 +10,8 @@ from typing import Any
 from unslow.analyse import wording as say
 from unslow.analyse.graphs.session_feeds import FedValue, FeedCost, fed_values
 from unslow.analyse.graphs.session_steps import inspected_loops
-from unslow.analyse.sketches.sketch import Placed, Sketch, at
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
 from unslow.cause import Cause, Spot
-from unslow.facts.schema import Place
 from unslow.facts.sessions import Feed, InspectedRun
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.moves.convert_feed import converted_once
@@ -180,7 +179,7 @@ def _assigned(source: Source, name: ast.Name) -> ast.expr:
 
 _ARRAY = Feed(
     cycle=0,
-    stack=(Place("train.py", 12, "<module>"),),
+    stack=stack_at(12),
     name="x:0",
     type="ndarray",
     dtype="float32",

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from unslow.analyse import wording as say
 from unslow.analyse.host.saves import FolderGrowth, Saves, folder_growth, saves_of
 from unslow.analyse.run.tallies import line_totals
-from unslow.analyse.sketches.sketch import Placed, Sketch, at
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
 from unslow.cause import Cause
 from unslow.facts.files import Folder, Log, Save
 from unslow.facts.keras import Epoch
-from unslow.facts.schema import Place
 from unslow.fix.edit.script import Script
 from unslow.fix.moves.call_arguments import set_keyword
 from unslow.model import Evidence, Finding, Fix, Forecast, Location, Loop, Refusal, Run, Safety
@@ -182,7 +181,7 @@ def _folder(
 
 def _save(step: int, keep: int = 0) -> Placed:
     saved = Save(key="a", call="CheckpointManager", folder="out", bytes=1e6, keep=keep)
-    places = {"stack": (Place("train.py", 13, "f"),), "made": (Place("train.py", 5, "f"),)}
+    places = {"stack": stack_at(13, "f"), "made": stack_at(5, "f")}
     return at(step, saved.replace(n=step // 10, sum=0.001 * step, took=0.01, step=step, **places))
 
 

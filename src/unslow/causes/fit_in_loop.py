@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from unslow.analyse import wording as say
 from unslow.analyse.graphs.repeated_fits import Refit, refits
-from unslow.analyse.sketches.sketch import Placed, Sketch, at
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, sampled
 from unslow.cause import Cause
 from unslow.facts.functions import Trace
 from unslow.facts.keras import Fit
 from unslow.facts.schema import Place
 from unslow.fix.edit.script import Script
 from unslow.fix.moves.fit_to_train_on_batch import fit_as_batch
-from unslow.model import Evidence, Finding, Fix, Location, Phase, Refusal, Run, Safety, Sample
+from unslow.model import Evidence, Finding, Fix, Phase, Refusal, Run, Safety
 
 _TRAIN_ON_BATCH = (
     "Use train_on_batch() for single batches: it keeps its graph and needs no input pipeline."
@@ -107,7 +107,7 @@ def _calls(says: str, body: str, steps: int = 70, each: float = 0.01, epochs: in
         phases={Phase.RUN: [each / took for took in seconds]},
         style="keras",
         facts=[at(step, fit) for step, fit in zip(begins, fits, strict=True)],
-        samples=[Sample((Location("train.py", 10),), "keras", 0, True, 12, 13, 25)],
+        samples=[sampled(10, "keras", 12, 13)],
         source="\n" * 7 + "for turn in range(4):\n" + body,
     )
 

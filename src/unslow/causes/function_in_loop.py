@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from unslow.analyse import wording as say
@@ -16,7 +16,7 @@ from unslow.analyse.graphs.traces import (
     usual_call,
 )
 from unslow.analyse.run.during import in_training
-from unslow.analyse.sketches.sketch import Placed, Sketch, at
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
 from unslow.cause import Cause, Spot
 from unslow.facts.functions import Trace
 from unslow.facts.schema import Place
@@ -89,32 +89,22 @@ class FunctionInLoop(Cause):
         costs = [cost(*pair) for pair in zip(avoidable, usual, strict=True)]
         weights = {trace.fact.function: trace.weight for trace in found}
         objects = sum(weights.values())
-        number = len(avoidable)
-        evidence = [
-            Evidence("functions made and traced", objects),
-            Evidence("time per trace", sum(trace.seconds for trace in avoidable) / number, "s"),
-            Evidence(
-                "seconds per first call", sum(trace.call for trace in avoidable) / number, "s"
-            ),
-            Evidence("nodes in each graph", max(trace.fact.nodes for trace in found)),
-        ]
-        callers = Counter(trace.caller for trace in training if trace.caller is not None)
-        for caller, _ in callers.most_common(1):
-            evidence.append(Evidence("called at", str(caller)))
+        title = f"a new tf.function of {_called(first.name)} is made and traced {objects} times"
+        advice = ""
         if first.way == "library":
             code = say.code(say.place(run, made))
             title = f"{code} makes a new graph each time, and traces it: {objects} times"
             advice = "Put the line into a `tf.function` that is created once: it is traced once."
-        else:
-            title = f"a new tf.function of {_called(first.name)} is made and traced {objects} times"
-            advice = ""
         is_measured = any(known is not None for known in usual)
         return Finding(
             cause=self.id,
             title=title,
             location=made,
             seconds=sum(each * trace.weight for each, trace in zip(costs, avoidable, strict=True)),
-            evidence=tuple(evidence),
+            evidence=(
+                Evidence("functions made and traced", objects),
+                *_evidence(found, training, avoidable),
+            ),
             advice=advice,
             certainty=Certainty.MEASURED if is_measured else Certainty.LIKELY,
             detail=_Detail(first.way == "library"),
@@ -143,6 +133,20 @@ class FunctionInLoop(Cause):
                 "again, and each new one is traced",
                 "create the tf.function once, before the loop, and call it in the loop",
             )
+
+
+def _evidence(
+    found: Sequence[OutermostTrace],
+    training: Sequence[OutermostTrace],
+    avoidable: Sequence[OutermostTrace],
+) -> Iterator[Evidence]:
+    number = len(avoidable)
+    yield Evidence("time per trace", sum(trace.seconds for trace in avoidable) / number, "s")
+    yield Evidence("seconds per first call", sum(trace.call for trace in avoidable) / number, "s")
+    yield Evidence("nodes in each graph", max(trace.fact.nodes for trace in found))
+    callers = Counter(trace.caller for trace in training if trace.caller is not None)
+    for caller, _ in callers.most_common(1):
+        yield Evidence("called at", str(caller))
 
 
 def _shared(script: Script, line: int) -> Fix:
@@ -197,11 +201,11 @@ def _trace(step: int, function: int, weights: str = "2 from #1", way: str = "dir
             took=0.03,
             nodes=40,
             way=way,
-            made=(Place("train.py", 11, "<module>"),),
+            made=stack_at(11),
             weights=weights,
             key="step",
             n=step,
-            stack=(Place("train.py", 12, "<module>"),),
+            stack=stack_at(12),
         ),
     )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from unslow.analyse import wording as say
 from unslow.analyse.graphs.unusual_calls import calls_after_resets
@@ -21,14 +20,8 @@ from unslow.model import Evidence, Finding, Fix, Loop, Phase, Refusal, Run, Safe
 from unslow.syntax import Source
 
 _FEWEST_ROWS = 20  # a judgement: the collector runs in few of so short a loop's steps
+_BY_PROGRAM = "a line of the program asks for the collections"
 _FEWEST_PAUSES = 8  # a judgement: fewer are the end of a set-up, or of the models of a search
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """Whether a line of the program asks for the collections."""
-
-    by_program: bool
 
 
 class GcPauses(Cause):
@@ -90,7 +83,7 @@ class GcPauses(Cause):
             evidence=(*_evidence(loop, pauses, seconds), calls),
             advice="Remove the call, or make it once per epoch: objects without reference cycles "
             "are freed without it.",
-            detail=_Asked(True),
+            detail=_BY_PROGRAM,
         )
 
     def _automatic(self, loop: Loop, pauses: CollectorPauses, seconds: float) -> Finding:
@@ -103,12 +96,11 @@ class GcPauses(Cause):
             forecast=pauses.forecast(loop),
             evidence=tuple(_evidence(loop, pauses, seconds)),
             advice="After the set-up, before the loop: `import gc; gc.collect(); gc.freeze()`.",
-            detail=_Asked(False),
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         where = finding.location
-        if where is None or finding.detail != _Asked(True):
+        if where is None or finding.detail != _BY_PROGRAM:
             return None
         calls = [call for call in script.calls("gc.collect") if script.recorded(call) == where.line]
         if len(calls) != 1:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from unslow.analyse import wording as say
 from unslow.analyse.graphs import graph_growth
 from unslow.analyse.graphs.graph_growth import graph_growths, memory_per_step
-from unslow.analyse.sketches.sketch import Placed, Sketch, at
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
 from unslow.analyse.stats.growth import Kind, Law
 from unslow.cause import Cause, Spot
-from unslow.facts.schema import Place, Stack
+from unslow.facts.schema import Stack
 from unslow.facts.sessions import GraphGrew, RunSite
 from unslow.fix.edit.script import Script
 from unslow.fix.moves.ops_before_loop import ops_once
@@ -166,7 +166,7 @@ def _evidence(
 
 
 def _look(step: int, new: int, nodes: int) -> Placed:
-    stack = (Place("train.py", 12, "<module>"),)
+    stack = stack_at(12)
     grew = GraphGrew(graph=1, nodes=nodes, new=new, step=step, since=1, types=(("Mean", new),))
     site = RunSite(stack=stack, fresh=step, fresh_took=0.009 * step)
     return at(step, grew.replace(lines=((stack, new),), runs=(site,)))

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import ast
-import math
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-
-import numpy as np
 
 from unslow.analyse import wording as say
 from unslow.analyse.host.machine import process_of
-from unslow.analyse.memory import container_series as containers
-from unslow.analyse.memory.container_growth import growth_place
-from unslow.analyse.memory.container_series import ContainerSeries, container_series, hidden_tensors
+from unslow.analyse.memory.hoards import JOINED, READS, Hoard, hoards
 from unslow.analyse.memory.process_memory import memory_left, steps_until_full
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause, Spot
@@ -28,29 +22,16 @@ from unslow.model import (
     Finding,
     Fix,
     Forecast,
-    Location,
     Loop,
     Refusal,
     Run,
     Safety,
-    Shape,
 )
 from unslow.syntax import Kind, Source, own_nodes
 from unslow.syntax.nodes import method_of
 
-_LEAST_BYTES = 16 << 20  # a judgement: a history of a few MB is no problem
-# Where steps get slower meanwhile: computing with it costs more than the memory it takes.
-_LEAST_BYTES_USED = 1 << 20
-_SLOWER = 0.5  # of a step, from the start to the end; a judgement: less may be the machine
 _SCALAR = re.compile(r"tensor \w*\[\]")
 _LARGE = re.compile(r"(tensor|array) \w*\[\d")  # has dimensions: no number can stand for it
-_ARRAY = re.compile(r"array (\w+)\[([\d, ]*)\]")
-# Times what an element shows, that it keeps: a view of a larger array. A judgement: of a smaller
-# part, a copy frees little.
-_MUCH_LARGER = 4
-_LEAST_KEPT = 10_000  # bytes of an element: of a small one, most is the object itself
-_HEAVY = ("tensor", "array", "Tensor", "Variable", "Tape", "IndexedSlices")
-_JOINED = ("ndarray", "EagerTensor")
 _CACHE = "cache"
 
 _KEEP_LESS = (
@@ -71,26 +52,7 @@ _STORE_COPIES = (
     "Store a copy: `.copy()`. What `{path}` gets is a view, and a view keeps all of the array that "
     "it shows a part of."
 )
-_ADVICE = {**dict.fromkeys(_JOINED, _KEEP_PART), _CACHE: _LIMIT_CACHE}
-
-
-@dataclass(frozen=True)
-class _Growth:
-    """How a container grows, where it is worth a finding."""
-
-    container: Container
-    bytes_per_step: float
-    held: float  # bytes at the end of the loop
-    is_hidden: bool  # its elements hold most of it out of sight
-    is_slowing: bool  # steps use all of it and take ever longer
-
-
-@dataclass(frozen=True)
-class _Detail:
-    """What the fix needs."""
-
-    container: Container
-    is_line_known: bool
+_ADVICE = {**dict.fromkeys(JOINED, _KEEP_PART), _CACHE: _LIMIT_CACHE}
 
 
 class HoardedTensors(Cause):
@@ -117,36 +79,27 @@ class HoardedTensors(Cause):
     """
 
     title = "a container keeps the tensors of every step"
-    reads = containers.READS
+    reads = READS
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:
-            found = container_series(run, loop)
-            hiding, hidden_rate = hidden_tensors(run, loop, found) or (None, 0.0)
-            for series in found:
-                growth = _growth(loop, series, hidden_rate if series is hiding else 0.0)
-                if growth is not None:
-                    yield from self._judge(run, loop, growth)
+            for hoard in hoards(run, loop):
+                yield self._finding(run, loop, hoard)
 
-    def _judge(self, run: Run, loop: Loop, growth: _Growth) -> Iterable[Finding]:
-        container = growth.container
-        place = _line_of(run, container)
-        if container.kind in _JOINED and place is None:
-            return
-        rate, held = growth.bytes_per_step, growth.held
+    def _finding(self, run: Run, loop: Loop, hoard: Hoard) -> Finding:
+        container, rate, held = hoard.container, hoard.bytes_per_step, hoard.held
         left = memory_left(process_of(run, loop))
         title = f"`{container.path}` keeps {say.size(rate)} of every step: "
         title += f"{say.size(held)} after {loop.steps:,} steps"
-        shown = _shown_by_a_view(container)
-        if shown:
-            title += f", through views of {say.size(shown)}"
-        if growth.is_slowing:
+        if hoard.shown:
+            title += f", through views of {say.size(hoard.shown)}"
+        if hoard.is_slowing:
             title += ", and a step that uses all of it takes ever longer"
-        is_inferred = growth.is_hidden or place is None
-        yield Finding(
+        is_inferred = hoard.is_hidden or hoard.line is None
+        return Finding(
             cause=self.id,
             title=title,
-            location=place or loop.update,
+            location=hoard.line or loop.update,
             seconds=0.0,
             grows=True,
             forecast=Forecast(
@@ -155,22 +108,22 @@ class HoardedTensors(Cause):
                 text=steps_until_full(left, rate),
             ),
             certainty=Certainty.LIKELY if is_inferred else Certainty.MEASURED,
-            evidence=tuple(_evidence(loop, growth, left)),
-            advice=_advice(container),
-            detail=_Detail(container, is_line_known=place is not None),
+            evidence=tuple(_evidence(loop, hoard, left)),
+            advice=_advice(hoard),
+            detail=hoard,
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        where, detail = finding.location, finding.detail
-        if where is None or not isinstance(detail, _Detail):
+        where, hoard = finding.location, finding.detail
+        if where is None or not isinstance(hoard, Hoard):
             return None
-        path = detail.container.path
-        if not detail.is_line_known or detail.container.kind in _ADVICE:
+        path = hoard.container.path
+        if hoard.line is None or hoard.container.kind in _ADVICE:
             return None
-        if _shown_by_a_view(detail.container):
+        if hoard.shown:
             files = {where.file: store_copy(script, where.line, path).text}
             return Fix(f"store copies in `{path}` instead of views", Safety.EXACT, files)
-        if _SCALAR.fullmatch(detail.container.element):
+        if _SCALAR.fullmatch(hoard.container.element):
             return Fix(
                 title=f"keep numbers in `{path}`",
                 safety=Safety.REVIEW,
@@ -200,67 +153,27 @@ class HoardedTensors(Cause):
                 yield _spotted(source, call, loop.lineno)
 
 
-def _growth(loop: Loop, series: ContainerSeries, hidden_rate: float) -> _Growth | None:
-    """`hidden_rate`: bytes per step that its elements hold out of sight, as a tape does."""
-    last = series.last
-    is_heavy = any(word in last.element for word in _HEAVY)
-    if last.bounded or not is_heavy:
-        return None
-    is_drifting = loop.trend.shape is Shape.DRIFTING and loop.trend.change > _SLOWER
-    is_slowing = last.kind in _JOINED and is_drifting
-    rate = hidden_rate or series.bytes_per_step
-    held = last.bytes + rate * max(0, loop.steps - series.steps[-1])
-    if hidden_rate:
-        held = hidden_rate * loop.steps
-    least = _LEAST_BYTES_USED if is_slowing else _LEAST_BYTES
-    if rate <= 0 or held < least:
-        return None
-    return _Growth(last, rate, held, bool(hidden_rate), is_slowing)
-
-
-def _shown_by_a_view(container: Container) -> float:
-    """Bytes of an element that is a view of a far larger array; 0 where it is none."""
-    array = _ARRAY.fullmatch(container.element)
-    if array is None or container.kind in _JOINED or not container.length:
-        return 0.0
-    dtype, sides = array.groups()
-    try:
-        number = np.dtype(dtype).itemsize
-    except TypeError:  # of a library that has its own
-        return 0.0
-    shown = float(number * math.prod(int(side) for side in sides.split(",") if side.strip()))
-    kept = container.bytes / container.length
-    return shown if kept >= _MUCH_LARGER * shown and kept >= _LEAST_KEPT else 0.0
-
-
-def _advice(container: Container) -> str:
+def _advice(hoard: Hoard) -> str:
+    container = hoard.container
     usual = _KEEP_FEW if _LARGE.search(container.element) else _KEEP_LESS
-    if _shown_by_a_view(container):
+    if hoard.shown:
         usual = _STORE_COPIES
     return _ADVICE.get(container.kind, usual).format(path=container.path)
 
 
-def _line_of(run: Run, container: Container) -> Location | None:
-    """The line that fills a container: seen at work, or found in the source."""
-    if container.line:
-        return Location(container.file, container.line, container.function)
-    place = growth_place(run.sources, container.file, container.path)
-    return Location(*place, container.function) if place is not None else None
-
-
-def _evidence(loop: Loop, growth: _Growth, left: float) -> Iterator[Evidence]:
-    container = growth.container
+def _evidence(loop: Loop, hoard: Hoard, left: float) -> Iterator[Evidence]:
+    container = hoard.container
     yield Evidence("container", container.path)
     yield Evidence("elements", container.length)
     yield Evidence("each is", container.element)
-    if shown := _shown_by_a_view(container):
-        yield Evidence("each shows", shown, "bytes")
-        yield Evidence("and keeps", container.bytes / container.length, "bytes")
+    if hoard.shown:
+        yield Evidence("each shows", hoard.shown, "bytes")
+        yield Evidence("and keeps", hoard.each, "bytes")
     yield Evidence("held at the last inspection", round(container.bytes / 1e6, 1), "MB")
-    if growth.is_hidden:
+    if hoard.is_hidden:
         yield Evidence("seen by", "all tensors that Python holds; no other container grows")
-    yield Evidence("growth", round(growth.bytes_per_step / 1e6, 3), "MB per step")
-    if growth.is_slowing:
+    yield Evidence("growth", round(hoard.bytes_per_step / 1e6, 3), "MB per step")
+    if hoard.is_slowing:
         yield Evidence("a step at first", loop.trend.before, "s")
         yield Evidence("a step at the end", loop.trend.after, "s")
     if left:

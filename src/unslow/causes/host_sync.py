@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from unslow.analyse import wording as say
 from unslow.analyse.host.run_rarely import rare_interval
 from unslow.analyse.run.tallies import LineTotal, line_totals
-from unslow.analyse.sketches.sketch import Placed, Sketch, at
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
 from unslow.cause import Cause, Spot
 from unslow.facts.eager import Sync
 from unslow.facts.machine import ThreadSettings
-from unslow.facts.schema import Place
 from unslow.fix.edit.script import Script
 from unslow.fix.moves.run_every_n import guard
 from unslow.model import Certainty, Evidence, Finding, Fix, Loop, Phase, Refusal, Run, Safety
@@ -31,7 +30,7 @@ _WAYS = {
 
 
 def _fetched(step: int, each: float, size: float = 4.0) -> Placed:
-    where = (Place("train.py", 13, "f"),)
+    where = stack_at(13, "f")
     taken = Sync(count=step, took=step * each, amount=step * size, steps=step, stack=where)
     return at(step, taken.replace(way="numpy"))
 

@@ -12,21 +12,22 @@ from unslow.analyse import wording as say
 from unslow.analyse.graphs.repeated_fits import amid_fit
 from unslow.analyse.host.machine import contention, cores_of
 from unslow.analyse.input import remedies
-from unslow.analyse.input.overlay import READERS
+from unslow.analyse.input import remedy_words as words
+from unslow.analyse.input.discarded_elements import Discard, DiscardApart, discards_apart
 from unslow.analyse.input.pipeline import Stage
 from unslow.analyse.input.queues import QueueWait, queue_waits
 from unslow.analyse.input.remedies import SLEEPING_THREADS, Remedy, best_remedy, certainty
 from unslow.analyse.input.repeated_work import cache_finding
-from unslow.analyse.input.waits import Wait, limits_next, waits
+from unslow.analyse.input.waits import Wait, waits
 from unslow.analyse.sketches.pipelines import Made, pipeline_facts
-from unslow.analyse.sketches.sketch import Placed, Sketch, at
-from unslow.cause import Cause
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
+from unslow.cause import LEAST_SHARE, Cause
 from unslow.facts.data import BuiltStage, Next, PythonFunction
 from unslow.facts.functions import UnusualCall
 from unslow.facts.keras import Fit
 from unslow.facts.schema import Place
 from unslow.facts.sessions import InspectedRun
-from unslow.model import Evidence, Finding, Fix, Location, Phase, Refusal, Run, Safety
+from unslow.model import Certainty, Evidence, Finding, Fix, Location, Phase, Refusal, Run, Safety
 
 if TYPE_CHECKING:
     from unslow.fix.edit.script import Script
@@ -35,7 +36,7 @@ _USUALLY_WAITS = 0.5  # of the mean wait, which the median step must wait (judge
 _WORTH = 0.10  # of a step: a pipeline that keeps up still waits a little now and then
 _WORTH_IN_QUEUE = 0.25  # the same for a queue: its wait is seen in a few steps only
 _FEW_STEPS = 6  # with the first, which waits for buffers: fewer waits may be chance (judgement)
-_OWN_KINDS = ("threads", "parallel", "vectorise", "prefetch", "none")
+_OWN_KINDS = ("threads", "parallel", "vectorise", "discard", "prefetch", "none")
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,32 @@ def _map(busy: float, **asked: object) -> Made:
 _SOURCE = Made("TensorSlice", 1e-5, line=4, elements=8)
 
 
+def _cut(kind: str, reaching: float, busy: float) -> list[Made]:
+    """A map in front of a stage that throws away all but one of the elements that reach it.
+
+    Passes that end early leave nothing to cache.
+    """
+    source = Made("TensorSlice", 1e-5, line=4, elements=reaching)
+    asked = BuiltStage(kind="Map", function=Place("train.py", 3, "load"))
+    mapped = Made(
+        *("Map", busy, "ParallelMapV2", 2, True, True), elements=reaching, line=5, asked=asked
+    )
+    cut = [Made(kind, line=6), Made("Take", line=6)]
+    return [source, mapped, *cut, Made("Prefetch", asynchronous=True, line=7)]
+
+
+def _validated(reaching: float) -> Sketch:
+    """A pass over a split at the end of each of four epochs."""
+    seconds = [0.26 if step % 25 == 24 else 0.01 for step in range(100)]
+    return Sketch(
+        f"a validation for whose elements {reaching:.4g} times as many are made",
+        seconds,
+        phases={Phase.EVAL: [0.96 if each > 0.1 else 0.0 for each in seconds]},
+        style="keras",
+        facts=pipeline_facts(*_cut("Skip", reaching, 0.018), wait=0, passes=4, evaluates=True),
+    )
+
+
 _BURSTS = ([0.0045] * 19 + [0.076]) * 10
 
 
@@ -61,11 +88,11 @@ def _queue(wait: float) -> list[Placed]:
         cycle=0,
         took=0.01,
         updates=True,
-        stack=(Place("train.py", 12, "<module>"),),
+        stack=stack_at(12),
         queue="batch",
         queue_wait=wait,
         filled_by=1,
-        made=(Place("train.py", 4, "batches"),),
+        made=stack_at(4, "batches"),
     )
     return [at(step, ran.replace(cycle=step)) for step in (4, 8, 16, 32, 64)]
 
@@ -84,14 +111,16 @@ class InputBound(Cause):
     takes longer than the step; from then on every step takes as long as that stage. TensorFlow
     parallelizes functions without side effects automatically, but not those that call Python or
     draw random numbers, and never in more threads than there are cores: a stage that waits for a
-    disk or a server needs more.
+    disk or a server needs more. `skip` and `shard` make every element that they throw away: behind
+    an expensive `map`, each pass pays for the skipped ones, and each of n shards for all of them.
 
     The fix
 
     It depends on the reason: more threads for a stage that sleeps, `num_parallel_calls` for one
     that is limited to one thread while cores are idle, a function on whole batches where calling it
-    costs more than its work, `cache` for what is the same in every pass, `prefetch` where nothing
-    works ahead, more threads for a queue. The finding says what would limit the step next.
+    costs more than its work, `cache` for what is the same in every pass, `skip` and `shard` in
+    front of the work on what they throw away, `prefetch` where nothing works ahead, more threads
+    for a queue. The finding says what would limit the step next.
 
     When we are wrong
 
@@ -107,6 +136,9 @@ class InputBound(Cause):
         for wait in waits(run):
             if wait.share >= _WORTH:
                 yield from self._judge(run, wait)
+        for apart in discards_apart(run):
+            if apart.seconds >= LEAST_SHARE * apart.loop.total:
+                yield self._in_validation(run, apart)
         for queue in queue_waits(run):
             # Where all processors are busy, no queue would help: the work itself takes the time.
             is_worth = queue.step - queue.after >= _WORTH * queue.step
@@ -126,9 +158,29 @@ class InputBound(Cause):
         elif best.kind in _OWN_KINDS:
             yield self._finding(run, wait, best)
 
+    def _in_validation(self, run: Run, found: DiscardApart) -> Finding:
+        by, work = found.discard.by, words.work(found.discard)
+        place = say.place(run, by.location or found.loop.location)
+        remedy = Remedy("discard", by, 0.0, discard=found.discard)
+        return Finding(
+            cause=self.id,
+            title=f"each validation throws away {found.elements:,.0f} elements that {work} makes: "
+            f"{say.code(place)}",
+            location=place,
+            seconds=found.seconds,
+            evidence=(
+                Evidence("passes of a validation", found.passes),
+                Evidence("elements thrown away in each", round(found.elements)),
+                Evidence("making them, per pass", found.seconds / found.passes, "s"),
+            ),
+            advice=words.advice(remedy),
+            certainty=Certainty.LIKELY,
+            detail=remedy,
+        )
+
     def _queue_finding(self, run: Run, queue: QueueWait) -> Finding:
         """Queue runners of TensorFlow 1: threads of the program fill the queue of batches."""
-        threads = _threads(queue.threads) if queue.threads else "threads of the program"
+        threads = words.threads(queue.threads) if queue.threads else "threads of the program"
         return Finding(
             cause=self.id,
             location=queue.location,
@@ -152,16 +204,16 @@ class InputBound(Cause):
         waiting = f"each step waits {say.time(wait.per_step)} of its {say.time(wait.step)} for data"
         return Finding(
             cause=self.id,
-            title=f"{waiting}: {_reason(remedy)}",
+            title=f"{waiting}: {words.reason(remedy)}",
             location=say.place(run, place or _fetched_at(run, wait)),
             seconds=remedy.saved(wait),
             evidence=(
                 Evidence("wait per step", wait.per_step, "s"),
                 Evidence("share of the step", say.share(wait.share)),
-                Evidence("measured by", _measured_by(wait)),
-                *_stage_evidence(wait, remedy.stage),
+                Evidence("measured by", words.measured_by(wait)),
+                *words.evidence(wait, remedy),
             ),
-            advice=_advice(remedy),
+            advice=words.advice(remedy),
             certainty=certainty(wait),
             detail=remedy,
         )
@@ -188,6 +240,8 @@ class InputBound(Cause):
             return dataset_pipeline.whole_batches(script, where.line, asked.types, asked.scalars)
         if detail.kind == "prefetch":
             return dataset_pipeline.work_ahead(script, where.line)
+        if detail.discard is not None:
+            return _discard_first(script, where, detail.discard)
         return _behind_stage(script, where, stage)
 
     FIRES = (
@@ -217,6 +271,19 @@ class InputBound(Cause):
             facts=pipeline_facts(_SOURCE, _map(0.002, random=True), wait=0.0036, steps=200),
         ),
         Sketch(
+            "three of four elements are made for other workers",
+            phases={Phase.INPUT: 0.85, Phase.RUN: 0.1},
+            facts=pipeline_facts(*_cut("Shard", 4.0, 0.018), wait=0.0085),
+        ),
+        Sketch(
+            "nothing trains, and each of four iterators skips as much as it takes",
+            phases={Phase.INPUT: 0.85},
+            style="data",
+            trains=False,
+            facts=pipeline_facts(*_cut("Skip", 2.0, 0.018), wait=0.0085, passes=4),
+        ),
+        _validated(2.0),
+        Sketch(
             "a fifth of each step is waiting, and no stage explains it",
             phases={Phase.INPUT: 0.2, Phase.RUN: 0.75},
             facts=pipeline_facts(_SOURCE, _map(0.00002), wait=0.002),
@@ -239,6 +306,26 @@ class InputBound(Cause):
                 Made("ParallelMap", 0.017, parallelism=2, tuned=True, asynchronous=True, line=5),
                 wait=0.0085,
             ),
+        ),
+        _validated(1.05),
+        Sketch(
+            "nothing trains, and a few elements are skipped",
+            phases={Phase.INPUT: 0.85},
+            style="data",
+            trains=False,
+            facts=pipeline_facts(*_cut("Skip", 1.05, 0.018), wait=0.0085, passes=4),
+        ),
+        Sketch(
+            "nothing trains, and what is skipped costs nothing",
+            phases={Phase.INPUT: 0.85},
+            style="data",
+            trains=False,
+            facts=pipeline_facts(*_cut("Skip", 4.0, 0.0002), wait=0.0085, passes=4),
+        ),
+        Sketch(
+            "the elements of other workers are made while a longer step runs",
+            phases={Phase.INPUT: 0.01, Phase.RUN: 0.95},
+            facts=pipeline_facts(*_cut("Shard", 4.0, 0.018), wait=0.00005),
         ),
         Sketch(
             "no stage explains the wait, and others use the processors",
@@ -278,7 +365,7 @@ class InputBound(Cause):
             phases={Phase.INPUT: 0.4, Phase.RUN: 0.1},
             style="keras",
             facts=[
-                at(step, Fit(stack=(Place("train.py", 10, "main"),), model=1, data="ndarray"))
+                at(step, Fit(stack=stack_at(10, "main"), model=1, data="ndarray"))
                 for step in range(1, 101)
             ],
         ),
@@ -290,6 +377,20 @@ class InputBound(Cause):
             ),
         ),
     )
+
+
+def _discard_first(script: Script, where: Location, found: Discard) -> Fix | Refusal:
+    """What is thrown away is left out in front of the map that makes it."""
+    from unslow.fix.moves.discard_first import discard_first
+
+    work = found.made_by.location
+    if not found.one_to_one:
+        reason = "a stage between the two gives more or fewer elements than it is given"
+        return Refusal(reason, where)
+    if work is None or work.file != where.file:
+        return Refusal("the work on what it throws away is added in another file", work)
+    is_same = not (found.made_by.asked.random or found.made_by.asked.python)
+    return discard_first(script, where.line, found.by.kind.lower(), work.line, is_same)
 
 
 def _behind_stage(script: Script, where: Location, stage: Stage) -> Fix | Refusal | None:
@@ -308,24 +409,6 @@ def _behind_stage(script: Script, where: Location, stage: Stage) -> Fix | Refusa
         return Refusal(why, where)
     note = f"The cache then holds {say.size(size)} of what this line makes."
     return Fix("cache behind the expensive stage", Safety.EXACT, edited.files, note)
-
-
-def _stage_evidence(wait: Wait, stage: Stage | None) -> Iterable[Evidence]:
-    if stage is None or wait.pipeline is None:
-        return
-    how = "tuned by TensorFlow" if stage.tuned else "fixed"
-    yield Evidence("slowest stage", stage.name)
-    yield Evidence("its work per batch", stage.busy, "s")
-    yield Evidence("its threads", f"{stage.parallelism:.0f}, {how}")
-    after, limit = limits_next(wait, wait.pipeline, stage)
-    yield Evidence("if it were free", f"{say.time(after)} a step, limited by {limit}")
-
-
-def _measured_by(wait: Wait) -> str:
-    profiled = wait.pipeline is not None and wait.pipeline.profiled
-    if profiled or wait.loop.style == "session":
-        return "TensorFlow's profiler, in a few steps"
-    return "the iterator's own model" if wait.compiled else "the fetch of the batch"
 
 
 def _usually_waits(run: Run, wait: Wait) -> bool:
@@ -347,57 +430,3 @@ def _fetched_at(run: Run, wait: Wait) -> Location:
     fetches = [one for one in run.facts(Next, wait.loop.process) if one.stack]
     longest = max(fetches, key=lambda one: one.took, default=None)
     return say.place(run, longest.stack[0]) if longest is not None else wait.loop.location
-
-
-def _reason(remedy: Remedy) -> str:
-    stage = remedy.stage
-    if stage is None:
-        return "the reason is not visible"
-    code = say.code(stage.location) if stage.location else stage.name
-    if remedy.kind == "threads" and remedy.python is not None:
-        asleep = remedy.python.slept / max(remedy.python.took, 1e-9)
-        return f"{code} sleeps {say.share(asleep)} of its time, in {_threads(stage.parallelism)}"
-    if remedy.kind == "parallel":
-        return f"{code} may only use {_threads(stage.parallelism)}"
-    if remedy.kind == "vectorise":
-        size = stage.asked.batch_size
-        return (
-            f"{code} is called for each of {size} elements, and the calls cost more than the work"
-        )
-    if remedy.kind == "prefetch":
-        return "no stage works ahead while the step runs"
-    return f"{code} takes {say.time(stage.seconds)} a batch"
-
-
-def _threads(number: float) -> str:
-    return "one thread" if number <= 1 else f"{number:.0f} threads"
-
-
-def _advice(remedy: Remedy) -> str:
-    stage = remedy.stage
-    if stage is None:
-        return (
-            "Its stages cannot be read here (a distribution strategy, a graph, autotuning switched "
-            "off, or TensorFlow before 2.17): record a loop over the plain dataset to see them."
-        )
-    if remedy.kind in _ADVICE:
-        return _ADVICE[remedy.kind]
-    if stage.kind in READERS or stage.kind in ("FlatMap", "Interleave"):
-        return (
-            "Read several files in parallel: `Dataset.from_tensor_slices(files).interleave(…, "
-            "num_parallel_calls=tf.data.AUTOTUNE)`; merge many small files into a few large ones."
-        )
-    return (
-        "The stage already uses all cores: do this work once and store the result "
-        "(`tf.data.Dataset.save`), or make it cheaper; more threads would not help."
-    )
-
-
-_ADVICE = {
-    "threads": f"Let it run {SLEEPING_THREADS} times at once: "
-    f"`num_parallel_calls={SLEEPING_THREADS}`, and as many threads through "
-    "`options.threading.private_threadpool_size` (TensorFlow has one per core otherwise).",
-    "parallel": "Give it `num_parallel_calls=tf.data.AUTOTUNE`.",
-    "vectorise": "Call `batch` first and let the function handle the whole batch.",
-    "prefetch": "Put `.prefetch(tf.data.AUTOTUNE)` at the end of the pipeline.",
-}

@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING
 
 from unslow.analyse import wording as say
 from unslow.analyse.graphs.session_restarts import PipelineRestarts, pipeline_restarts
-from unslow.analyse.grouping import grouped
-from unslow.analyse.input import pipeline as pipeline_module
+from unslow.analyse.input import recreated_iterators
 from unslow.analyse.input.overlay import base
-from unslow.analyse.input.pipeline import Pipeline, pipelines, shuffle_elements
-from unslow.analyse.run.tallies import last_at_line
-from unslow.analyse.sampled_time import untimed_seconds_at
-from unslow.analyse.sketches.pipelines import stack_at
-from unslow.analyse.sketches.sketch import Placed, Sketch, at
+from unslow.analyse.input.recreated_iterators import (
+    MadeInSteps,
+    MadeOutside,
+    iterator_lines,
+    made_in_steps,
+    made_outside,
+)
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
 from unslow.analyse.stretches import stretch_at
 from unslow.cause import LEAST_SHARE, Cause, Spot
 from unslow.facts.data import ENDLESS, BuiltStage, IteratorMade, Next
-from unslow.facts.schema import Place
 from unslow.facts.sessions import Restarted
 from unslow.model import Certainty, Evidence, Finding, Fix, Location, Loop, Phase, Refusal, Run
 from unslow.syntax import Kind
@@ -39,14 +40,10 @@ _INSTEAD = (
 )
 _MAKERS = ("tf.data.make_one_shot_iterator", "tf.data.make_initializable_iterator")
 
-_PER_STEP = 0.5  # iterators per step: one per epoch is how it should be
-_FEWEST_ITERATORS = 10  # a judgement: fewer may be epochs of a few steps
-_BATCHES_EACH = 2  # of an iterator, at most; a judgement: one that reads on is a pass over the data
 _FEWEST_RESTARTS = 3  # of a session's iterator (judgement)
 _WORTH = 0.1  # of the loop: starting once for each pass over the data is how it should be
 _MIXED = ("Shuffle", "ShuffleAndRepeat", "Cache", "Snapshot")
 _CUT = ("Take", "TakeWhile")  # a pass that ends early leaves a cache empty
-_READY = 3e-4  # seconds that fetching a ready batch takes in Python, measured on a laptop
 
 
 @dataclass(frozen=True)
@@ -74,7 +71,7 @@ def _by_number(iterators: int, batches: int, took: float) -> list[Placed]:
 
 def _started(says: str, took: float) -> Sketch:
     """An initializer that is run every ten steps: the update that follows takes longer."""
-    where = (Place("train.py", 9, "<module>"),)
+    where = stack_at(9)
     restart = Restarted(key="a", took=took, start=0.001, stack=where)
     facts = [at(step, restart.replace(step=step, n=step // 10)) for step in range(10, 100, 10)]
     seconds = [0.1 if step % 10 == 9 else 0.01 for step in range(100)]
@@ -109,54 +106,30 @@ class IteratorRebuilt(Cause):
     """
 
     title = "the iterator is recreated in every step"
-    reads = (*pipeline_module.READS, Next, Restarted)
+    reads = (*recreated_iterators.READS, Restarted)
     deeper_than = ("input-bound", "python-input", "rereading", "big-shuffle")
 
     def detect(self, run: Run) -> Iterable[Finding]:
-        yield from self._made_in_steps(run)
+        lines = iterator_lines(run)
+        for found in made_in_steps(run, lines):
+            yield self._in_steps(run, found)
+        for outside in made_outside(run, lines):
+            if outside.saved >= LEAST_SHARE * run.seconds:
+                yield self._outside(run, outside)
         for loop in run.loops:
-            for where, found in pipeline_restarts(run, loop).items():
-                if found.count >= _FEWEST_RESTARTS and found.seconds >= _WORTH * loop.total:
-                    yield self._restarted(loop, say.place(run, where), found)
+            for where, restarts in pipeline_restarts(run, loop).items():
+                if restarts.count >= _FEWEST_RESTARTS and restarts.seconds >= _WORTH * loop.total:
+                    yield self._restarted(loop, say.place(run, where), restarts)
 
-    def _made_in_steps(self, run: Run) -> Iterable[Finding]:
-        made_by_user = [one for one in run.facts(IteratorMade) if one.stack and not one.in_fit]
-        lines = grouped(
-            (one for one in made_by_user if not one.evaluates), lambda one: (one.process, one.key)
-        )
-        known = {(one.process, one.dataset): one for one in reversed(pipelines(run))}
-        longest = max(run.loops, key=lambda loop: loop.total, default=None)
-        for facts in lines.values():
-            made = facts[-1]
-            pipeline = known.get((made.process, made.dataset))
-            outside = sum(run.loop_of(one) is None for one in facts)
-            if 2 * outside > len(facts):
-                yield from self._made_outside(run, made, pipeline)
-                continue
-            loop = run.loop_of(made) or longest
-            if loop is not None and made.n >= max(_FEWEST_ITERATORS, _PER_STEP * loop.steps):
-                yield self._finding(run, loop, made, pipeline)
-
-    def _made_outside(
-        self, run: Run, made: IteratorMade, pipeline: Pipeline | None
-    ) -> Iterable[Finding]:
-        """Many iterators outside of the steps, each made for a batch or two."""
-        fetched = last_at_line(run.facts(Next, made.process), made.stack[0])
-        if fetched is None or made.n < _FEWEST_ITERATORS or fetched.count > _BATCHES_EACH * made.n:
-            return
-        spent = fetched.took + made.sum
-        needed, produced = _elements(pipeline)
-        useful = spent * needed / produced if produced else spent / made.n
-        seconds = max(0.0, spent - useful - _READY * fetched.count)
-        if seconds < LEAST_SHARE * run.seconds:
-            return
+    def _outside(self, run: Run, found: MadeOutside) -> Finding:
+        made, fetched = found.line.made, found.fetched
         place = say.place(run, made.stack[0])
-        yield Finding(
+        return Finding(
             cause=self.id,
             title=f"{say.code(place)} makes {made.n:,} iterators for {fetched.count:,} batches: "
-            f"{say.time(spent / fetched.count)} a batch",
+            f"{say.time(found.spent / fetched.count)} a batch",
             location=place,
-            seconds=seconds,
+            seconds=found.saved,
             certainty=Certainty.LIKELY,
             evidence=(
                 Evidence("iterators made", made.n),
@@ -188,42 +161,36 @@ class IteratorRebuilt(Cause):
             "(`tf.data.Iterator.from_string_handle`), which keeps the position of each.",
         )
 
-    def _finding(
-        self, run: Run, loop: Loop, made: IteratorMade, pipeline: Pipeline | None
-    ) -> Finding:
+    def _in_steps(self, run: Run, found: MadeInSteps) -> Finding:
+        line, loop = found.line, found.loop
+        made, built = line.made, line.built
         place = say.place(run, made.stack[0])
-        fetching = float((loop.phases[1:, Phase.INPUT] * loop.count[1:]).sum())
-        # Old iterators are destroyed at the line, outside of any recorded call.
-        spent = fetching + untimed_seconds_at(run, loop, place)
-        needed, produced = _elements(pipeline)
-        useful = max(0.0, spent - made.sum) * needed / produced if produced else 0.0
-        each = spent / loop.steps
+        each = found.spent / loop.steps
         evidence = [
             Evidence("iterators made", made.n),
             Evidence("steps", loop.steps),
             Evidence("making one", made.sum / made.n, "s"),
             Evidence("for data, per step", each, "s"),
-            Evidence("share of the training", say.share(spent / loop.total)),
+            Evidence("share of the training", say.share(found.spent / loop.total)),
         ]
         what = ""
-        if produced > 2 * needed > 0:
-            evidence.append(Evidence("elements read per batch", round(produced)))
-            evidence.append(Evidence("elements in a batch", round(needed)))
-            what = f", and reads {produced:.0f} elements for {needed:.0f}"
-        built = pipeline.built if pipeline is not None else ()
+        if line.read > 2 * line.needed:
+            evidence.append(Evidence("elements read per batch", round(line.read)))
+            evidence.append(Evidence("elements in a batch", round(line.needed)))
+            what = f", and reads {line.read:.0f} elements for {line.needed:.0f}"
         return Finding(
             cause=self.id,
             title=f"{say.code(place)} makes a new iterator in every step{what}: "
             f"{say.time(each)} a step",
             location=place,
-            seconds=max(0.0, spent - useful - _READY * loop.steps),
+            seconds=found.saved,
             evidence=tuple(evidence),
             advice="Make it once, before the loop: `batches = iter(dataset.repeat())`; call "
             "`next(batches)` in the loop.",
             detail=_Dataset(
                 endless=bool(built) and built[0].length == ENDLESS,
                 shuffled=any(stage.kind == "Shuffle" for stage in built),
-                stages=tuple(built),
+                stages=built,
             ),
         )
 
@@ -300,16 +267,6 @@ def _kept_in_memory(
         return None
     note = f"The cache holds {say.size(size)} of what this line makes."
     return replace(found, title="keep what every turn reads", note=note)
-
-
-def _elements(pipeline: Pipeline | None) -> tuple[float, float]:
-    """Elements that a batch needs and those read for it; zeros where they are unknown."""
-    if pipeline is None or not pipeline.stages:
-        return 0.0, 0.0
-    needed = pipeline.batch_size
-    counted = max(stage.items for stage in pipeline.stages)
-    filled = [shuffle_elements(stage) for stage in pipeline.built if stage.kind == "Shuffle"]
-    return needed, max(counted, needed + sum(filled))
 
 
 def _one_by_one(source: Source) -> Iterator[Spot]:

@@ -14,7 +14,7 @@ from unslow.analyse.graphs.session_restarts import reopened_sessions
 from unslow.analyse.graphs.unusual_calls import FEW_RESETS, Call, calls_after_resets, profiles
 from unslow.analyse.listing import listed
 from unslow.analyse.memory.collections import asked_collections
-from unslow.analyse.sketches.sketch import Placed, Sketch, at
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
 from unslow.cause import Cause, Spot
 from unslow.facts.functions import CallProfile, Reset, UnusualCall
 from unslow.facts.memory import Batch, Gc
@@ -232,7 +232,7 @@ def _after(
             why=("reset",),
             took=took,
             usual=usual,
-            stack=(Place("train.py", 12, "<module>"),),
+            stack=stack_at(12),
             place=Place("train.py", 11, "<module>"),
             way="set_seed",
             **seen,
@@ -249,7 +249,7 @@ def _opened(step: int, session: int, took: float = 0.07, usual: float = 0.002) -
             session=session,
             took=took,
             usual=usual,
-            stack=(Place("train.py", 9, "open"),),
+            stack=stack_at(9, "open"),
         ),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from unslow.analyse import wording as say
 from unslow.analyse.memory.account import (
@@ -14,20 +14,30 @@ from unslow.analyse.memory.account import (
 )
 from unslow.analyse.memory.cuts import READS, Cut, Reason, cuts_of
 from unslow.analyse.sketches.pipelines import Made, pipeline_facts
-from unslow.analyse.sketches.sketch import Placed, Sketch, at
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
 from unslow.cause import Cause
 from unslow.facts.data import BuiltStage
 from unslow.facts.functions import Constants
 from unslow.facts.keras import Fit, Prediction, Validation
-from unslow.facts.memory import Broadcast, Holding, Inventory, MemoryHigh, Weights
-from unslow.facts.schema import Place
+from unslow.facts.memory import (
+    Broadcast,
+    Holding,
+    Inventory,
+    MemoryHigh,
+    ModelCall,
+    Unnamed,
+    Weights,
+)
+from unslow.facts.schema import Fact, Place
 from unslow.fix.edit.script import Script
-from unslow.fix.edit.statements import insert_after, replaced
+from unslow.fix.edit.statements import insert_after, replaced, spelled
 from unslow.fix.moves.call_arguments import rename_call, set_keyword
 from unslow.fix.moves.dataset_cache import repeat_behind_cache
 from unslow.fix.moves.dataset_pipeline import work_ahead_tuned
 from unslow.fix.moves.float32 import narrow
+from unslow.fix.moves.predict_instead import predict_instead
 from unslow.model import Certainty, Evidence, Finding, Fix, Location, Refusal, Run, Safety
+from unslow.syntax.library import Kind
 
 _TO_ONE_HOT = "to_categorical"
 _LOSS = "categorical_crossentropy"
@@ -50,6 +60,8 @@ _WORDS = {
     Reason.REPEATED: "a cache of {name} holds {instead} passes over the same data, and serves none "
     "of them: it stands behind `repeat`",
     Reason.PREFETCH: "a prefetch holds {instead} elements ahead, {name}; a few would do",
+    Reason.CALL: "a call of `{name}` holds the activations of all {rows} rows at once",
+    Reason.OPS: "eager ops make a tensor of {name} that only a smaller result is made from",
     Reason.BROADCAST: "a tensor of {name} is made by broadcasting, only to be reduced to {instead}",
 }
 _ADVICE = {
@@ -70,6 +82,10 @@ _ADVICE = {
     Reason.REPEATED: "Put `repeat`, and a shuffle if there is one, behind `cache`: it then holds "
     "one pass, and the later ones are read from it.",
     Reason.PREFETCH: "Let TensorFlow choose: `prefetch(tf.data.AUTOTUNE)` holds a few elements.",
+    Reason.CALL: "Call `predict` with `batch_size={instead}`, or loop over slices of {instead} "
+    "rows: it would need about {needs}.",
+    Reason.OPS: "Go over the rows in blocks, in a loop over slices or by `tf.map_fn`, and keep the "
+    "reduced results: blocks of {instead} rows would need about {needs}.",
     Reason.BROADCAST: "Reduce it without the large tensor: squared distances are "
     "`|a|² + |b|² - 2·a·b`, which is a `tf.matmul`. Otherwise go over the rows in chunks: then one "
     "chunk is held.",
@@ -82,8 +98,9 @@ class MemoryPeak(Cause):
     Memory does not grow with the steps, but at its peak the process holds far more than needed:
     labels as a one-hot matrix, float64 data for a float32 model, copies that are no longer read,
     one huge batch in `predict`, a dataset whose only element is all of the data, arrays baked
-    into a graph, all pairs of two sets of rows as one tensor that is then summed up, a tf.data
-    `cache` behind a `repeat`, which keeps every pass and serves none, a `prefetch` of hundreds.
+    into a graph, a model called as a function with all rows at once, all pairs of two sets of rows
+    as one tensor that is then summed up, a tf.data `cache` behind a `repeat`, which keeps every
+    pass and serves none, a `prefetch` of hundreds.
 
     Why it is slow
     It is not, until memory is full: then the machine swaps or the process is killed. The peak
@@ -91,9 +108,9 @@ class MemoryPeak(Cause):
 
     The fix
     Keep integer labels and use the sparse loss, create arrays as float32, drop what is no longer
-    read, give `predict` and `evaluate` a batch size, slice and batch a dataset before mapping,
-    pass arrays as arguments, compute pairwise distances by a matmul or chunk by chunk, repeat a
-    dataset after caching it.
+    read, give `predict` and `evaluate` a batch size, call `predict` in place of the model, slice
+    and batch a dataset before mapping, pass arrays as arguments, compute pairwise distances by a
+    matmul or chunk by chunk, repeat a dataset after caching it.
 
     When we are wrong
     What each change would free is an estimate, from the sizes seen and from what no other part of
@@ -117,7 +134,7 @@ class MemoryPeak(Cause):
                 yield self._finding(account, cut)
 
     def _finding(self, account: MemoryAccount, cut: Cut) -> Finding:
-        words = {"name": cut.name, "instead": cut.instead}
+        words = {name: getattr(cut, name) for name in ("name", "instead", "rows", "needs")}
         frees = min(cut.frees, account.peak - account.start)
         return Finding(
             cause=self.id,
@@ -133,6 +150,7 @@ class MemoryPeak(Cause):
                 Evidence("could be freed", frees, "bytes"),
                 Evidence("the peak was reached at", str(account.at) if account.at else "unknown"),
                 Evidence("reason", cut.reason.value),
+                *_copied(cut),
             ),
             advice=_ADVICE[cut.reason].format(**words),
             detail=cut,
@@ -142,42 +160,61 @@ class MemoryPeak(Cause):
         cut, where = finding.detail, finding.location
         if not isinstance(cut, Cut) or where is None:
             return None
-        if cut.reason is Reason.BATCH:
-            position = 1 if cut.name == "predict" else 2
-            fixed = set_keyword(
-                script, where.line, cut.name, "batch_size", cut.instead, position=position
-            )
-            title = f"`{cut.name}` in batches of {cut.instead} rows"
-            return Fix(title, Safety.CLOSE, {where.file: fixed.text})
-        if cut.reason is Reason.VALIDATION:
-            keyword = "validation_batch_size"
-            fixed = set_keyword(script, where.line, "fit", keyword, cut.instead)
-            title = f"validate in batches of {cut.instead} rows"
-            return Fix(title, Safety.CLOSE, {where.file: fixed.text})
-        if cut.reason is Reason.ONE_BATCH and cut.name == _WHOLE:
-            fixed = rename_call(script, where.line, _WHOLE, "predict")
-            fixed = set_keyword(fixed, where.line, "predict", "batch_size", cut.instead)
-            fixed = set_keyword(fixed, where.line, "predict", "verbose", "0")
-            title = f"`predict` in batches of {cut.instead} rows"
-            return Fix(title, Safety.CLOSE, {where.file: fixed.text})
-        if cut.reason is Reason.COPY and cut.dropped < _LEAST_DROPPED * cut.frees:
-            why = f"`{cut.name}` and `{cut.instead}` are both needed while `{cut.instead}` is made"
-            return Refusal(f"{why}: dropping it later frees little", where)
-        if cut.reason is Reason.COPY:
-            fixed = insert_after(script, cut.after, f"del {cut.name}")
-            title = f"drop `{cut.name}` once nothing reads it any more"
-            return Fix(title, Safety.EXACT, {where.file: fixed.text})
-        if cut.reason is Reason.WIDE:
-            note = "Numbers then keep 7 digits instead of 16."
-            title = "make it float32 where float64 begins"
-            return Fix(title, Safety.REVIEW, {where.file: narrow(script).text}, note)
-        if cut.reason is Reason.REPEATED:
-            return _repeat_cached(script, where, cut)
-        if cut.reason is Reason.PREFETCH:
-            return work_ahead_tuned(script, where.line)
-        if cut.reason is Reason.ONE_HOT:
-            return _sparse(script, where, cut.name)
+        make = _FIXES.get(cut.reason)
+        return make(script, where, cut) if make is not None else None
+
+
+def _copied(cut: Cut) -> Iterator[Evidence]:
+    if cut.copies:
+        yield Evidence("copies of it, counted with it", ", ".join(cut.copies))
+
+
+def _batch(script: Script, where: Location, cut: Cut) -> Fix:
+    position = 1 if cut.name == "predict" else 2
+    fixed = set_keyword(script, where.line, cut.name, "batch_size", cut.instead, position=position)
+    title = f"`{cut.name}` in batches of {cut.instead} rows"
+    return Fix(title, Safety.CLOSE, {where.file: fixed.text})
+
+
+def _validate_in_batches(script: Script, where: Location, cut: Cut) -> Fix:
+    fixed = set_keyword(script, where.line, "fit", "validation_batch_size", cut.instead)
+    title = f"validate in batches of {cut.instead} rows"
+    return Fix(title, Safety.CLOSE, {where.file: fixed.text})
+
+
+def _predict_in_batches(script: Script, where: Location, cut: Cut) -> Fix | None:
+    if cut.name != _WHOLE:
         return None
+    fixed = rename_call(script, where.line, _WHOLE, "predict")
+    fixed = set_keyword(fixed, where.line, "predict", "batch_size", cut.instead)
+    fixed = set_keyword(fixed, where.line, "predict", "verbose", "0")
+    title = f"`predict` in batches of {cut.instead} rows"
+    return Fix(title, Safety.CLOSE, {where.file: fixed.text})
+
+
+def _predict_instead(script: Script, where: Location, cut: Cut) -> Fix:
+    fixed = predict_instead(script, where.line, cut.instead)
+    title = f"`predict` in batches of {cut.instead} rows"
+    return Fix(title, Safety.CLOSE, {where.file: fixed.text})
+
+
+def _drop(script: Script, where: Location, cut: Cut) -> Fix | Refusal:
+    if cut.dropped < _LEAST_DROPPED * cut.frees:
+        why = f"`{cut.name}` and `{cut.instead}` are both needed while `{cut.instead}` is made"
+        return Refusal(f"{why}: dropping it later frees little", where)
+    fixed = insert_after(script, cut.after, f"del {cut.name}")
+    title = f"drop `{cut.name}` once nothing reads it any more"
+    return Fix(title, Safety.EXACT, {where.file: fixed.text})
+
+
+def _narrow(script: Script, where: Location, _: Cut) -> Fix:
+    note = "Numbers then keep 7 digits instead of 16."
+    title = "make it float32 where float64 begins"
+    return Fix(title, Safety.REVIEW, {where.file: narrow(script).text}, note)
+
+
+def _let_tensorflow_choose(script: Script, where: Location, _: Cut) -> Fix | Refusal | None:
+    return work_ahead_tuned(script, where.line)
 
 
 def _repeat_cached(script: Script, where: Location, cut: Cut) -> Fix | Refusal | None:
@@ -191,19 +228,26 @@ def _repeat_cached(script: Script, where: Location, cut: Cut) -> Fix | Refusal |
     return repeat_behind_cache(script, cache.repeat.line, where.line)
 
 
-def _sparse(script: Script, where: Location, name: str) -> Fix | Refusal:
+def _sparse(script: Script, where: Location, cut: Cut) -> Fix | Refusal:
     """Integer labels and the sparse loss, where both are written out."""
+    name = cut.name
     call = script.call_at(where.line, _TO_ONE_HOT)
+    if call is None or not call.args:
+        return Refusal(f"`{name}` is not made by `{_TO_ONE_HOT}` on this line", where)
+    asarray = ""
+    if script.kind(call.args[0]) is not Kind.ARRAY:  # the call also takes a list
+        script, asarray = spelled(script, "numpy.asarray")
+        call = script.call_at(where.line, _TO_ONE_HOT)
+        assert call is not None
+    integers = script.source(call.args[0])
     losses = [
         node
         for node in ast.walk(script.tree)
         if isinstance(node, ast.Constant) and node.value == _LOSS
     ]
-    if call is None or not call.args:
-        return Refusal(f"`{name}` is not made by `{_TO_ONE_HOT}` on this line", where)
     if len(losses) != 1:
         return Refusal(f'the loss is not written out once as "{_LOSS}"', where)
-    labels = replaced(script, call, script.source(call.args[0]))
+    labels = replaced(script, call, f"{asarray}({integers})" if asarray else integers)
     loss = replaced(script, losses[0], f'"sparse_{_LOSS}"')
     return Fix(
         "keep integer labels and use the sparse loss",
@@ -212,6 +256,18 @@ def _sparse(script: Script, where: Location, name: str) -> Fix | Refusal:
         note=f"`{name}` then holds integers: what else reads its columns must change as well.",
     )
 
+
+_FIXES: dict[Reason, Callable[[Script, Location, Cut], Fix | Refusal | None]] = {
+    Reason.BATCH: _batch,
+    Reason.VALIDATION: _validate_in_batches,
+    Reason.ONE_BATCH: _predict_in_batches,
+    Reason.CALL: _predict_instead,
+    Reason.COPY: _drop,
+    Reason.WIDE: _narrow,
+    Reason.REPEATED: _repeat_cached,
+    Reason.PREFETCH: _let_tensorflow_choose,
+    Reason.ONE_HOT: _sparse,
+}
 
 _SOURCE = """\
 images = load()
@@ -243,27 +299,18 @@ def _sketch(says: str, *held: Holding, wide: float = 0.0) -> Sketch:
     return Sketch(says, facts=facts, ticks=ticks, source=_SOURCE, style="keras")
 
 
-def _predicted(batch: int | None, call: str = "predict", after: float = 0.0) -> Sketch:
-    stack = (Place("train.py", 5, "<module>"),)
-    size = None if batch is None else float(batch)
-    called = Prediction(call=call, batch_size=size, rows=4000.0, took=0.5, stack=stack)
-    facts: list[Placed] = [
-        at(0, Fit(batch_size=32)),
-        _high(1, 8e8),
-        _high(88, 1.4e9, line=5),
-        at(90, called),
-        *([_high(95, after, line=6)] if after else []),
-    ]
-    ticks = {"rss": [5e8, 8e8, 1.4e9]}
-    return Sketch("a batch", facts=facts, ticks=ticks, source=_SOURCE, style="keras")
+_PREDICTED = Prediction(call="predict", rows=4000.0, took=0.5, stack=stack_at(5))
+_VALIDATED = Validation(rows=4000.0, took=0.5, stack=stack_at(5))
 
 
-def _validated(batch: int) -> Sketch:
-    stack = (Place("train.py", 5, "<module>"),)
-    made = Validation(batch_size=float(batch), rows=4000.0, took=0.5, stack=stack)
-    facts = [at(0, Fit(batch_size=32)), _high(1, 8e8), _high(88, 1.4e9, line=5), at(90, made)]
+def _in_batches(says: str, call: Fact, batch: float | None, after: float = 0.0) -> Sketch:
+    """A call that takes memory to its peak; `after` bytes are reached after it."""
+    facts = [at(0, Fit(batch_size=32)), _high(1, 8e8), _high(88, 1.4e9, line=5)]
+    facts.append(at(90, call.replace(batch_size=batch)))
+    if after:
+        facts.append(_high(95, after, line=6))
     ticks = {"rss": [5e8, 8e8, 1.4e9]}
-    return Sketch("a validation", facts=facts, ticks=ticks, source=_SOURCE, style="keras")
+    return Sketch(says, facts=facts, ticks=ticks, source=_SOURCE, style="keras")
 
 
 def _constant(size: float) -> Sketch:
@@ -283,10 +330,39 @@ def _broadcast(says: str, size: float, copies: int, peak: float = 2.5e9) -> Sket
         bytes=size,
         copies=copies,
         result=7e6,
-        stack=(Place("train.py", 2, "distances"),),
+        stack=stack_at(2, "distances"),
     )
     facts = [at(0, made), _high(1, peak)]
     return Sketch(says, facts=facts, ticks={"rss": [5e8, peak]}, source=_SOURCE)
+
+
+_CALLED = """\
+model = keras.Sequential(layers())
+features = model(images, training=False).numpy()
+for rows in batches:
+    features = model(rows, training=False).numpy()
+"""
+_MADE = Unnamed(bytes=1.4e9, largest=7e8, shape=(6000, 6000, 5))
+
+
+def _in_call(
+    says: str,
+    seen: Inventory,
+    op: str = "conv2d",
+    leaf: str = "tensorflow",
+    line: int = 2,
+    after: float = 0.0,
+) -> Sketch:
+    """Memory reaches 2 GB in a line that calls TensorFlow before any step, and `after` later."""
+    high = MemoryHigh(bytes=2e9, rss=2e9, stack=stack_at(line), leaf=leaf, op=op)
+    facts = [at(0, high), at(0, seen.replace(stack=stack_at(line)))]
+    if after:
+        facts.append(_high(50, after))
+    return Sketch(says, facts=facts, ticks={"rss": [5e8, 2e9, 2e9]}, source=_CALLED)
+
+
+def _model_call(rows: int, line: int = 2) -> Inventory:
+    return Inventory(call=ModelCall(name="Sequential", rows=rows, stack=stack_at(line)))
 
 
 _CACHED = """\
@@ -339,12 +415,16 @@ MemoryPeak.FIRES = (
         _held("images", 8e8, type="list"),
         _held("x", 8e8, fed="fit"),
     ),
-    _predicted(4000),
-    _predicted(4000, after=1.45e9),
-    _predicted(None, "predict_on_batch"),
-    _validated(4000),
+    _in_batches("predict runs all rows as one batch", _PREDICTED, 4000.0),
+    _in_batches("the same, and memory rises a little later", _PREDICTED, 4000.0, after=1.45e9),
+    _in_batches(
+        "predict_on_batch with all rows", _PREDICTED.replace(call="predict_on_batch"), None
+    ),
+    _in_batches("a validation that runs all rows as one batch", _VALIDATED, 4000.0),
     _constant(3e8),
     _broadcast("all pairs of rows as one tensor", 9.8e8, copies=2),
+    _in_call("a model called with all rows at once", _model_call(4000)),
+    _in_call("all pairs of rows as one eager tensor", Inventory(unnamed=_MADE), op="sub"),
     _cached("a cache behind a repetition holds four passes", 4, passes=4),
     _prefetched("500 large batches ahead", 500, 9e8),
 )
@@ -355,10 +435,21 @@ MemoryPeak.QUIET = (
     ),
     _sketch("one-hot labels of a few MB", _held("y", 2e7, one_hot=True, fed="fit")),
     _sketch("float64 arrays that are not given to the model", _held("z", 8e8, dtype="float64")),
-    _predicted(64),
-    _predicted(4000, after=3e9),
-    _validated(64),
+    _in_batches("predict in batches of 64 rows", _PREDICTED, 64.0),
+    _in_batches("all rows as one batch, a far higher peak later", _PREDICTED, 4000.0, after=3e9),
+    _in_batches("a validation in batches of 64 rows", _VALIDATED, 64.0),
     _constant(2e6),
+    _in_call("a model called with 64 rows", _model_call(64)),
+    _in_call("a model called with the batches of a loop", _model_call(4000, line=4), line=4),
+    _in_call("a call with all rows, a far higher peak later", _model_call(4000), after=4e9),
+    _in_call("what TensorFlow allocates at its first use", Inventory(), op="sub"),
+    _in_call("a decomposition, which needs all rows", Inventory(unnamed=_MADE), op="cholesky"),
+    _in_call("memory that NumPy took", Inventory(unnamed=_MADE), op="", leaf="numpy"),
+    _in_call(
+        "ops on data of the same size",
+        Inventory(unnamed=_MADE, held=(_held("x", 5e8),)),
+        op="sub",
+    ),
     _broadcast("a broadcast that XLA never makes", 9.8e8, copies=2, peak=1.2e9),
     _broadcast("a broadcast, and temporaries that are far larger", 7e8, copies=1),
     _cached("a cache of one pass", 1, passes=1),

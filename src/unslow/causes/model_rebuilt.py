@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from unslow.analyse import wording as say
-from unslow.analyse.account import TRAINING, stretch_at
 from unslow.analyse.graphs import remade_models
 from unslow.analyse.graphs.remade_models import (
     FEW_MODELS,
@@ -20,11 +19,12 @@ from unslow.analyse.graphs.remade_models import (
     remaking_seconds,
 )
 from unslow.analyse.places import line_of
-from unslow.analyse.sketches.sketch import Placed, Sketch, at
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
+from unslow.analyse.stretches import TRAINING, stretch_at
 from unslow.cause import Cause, Spot
 from unslow.facts.files import LoadedAgain
 from unslow.facts.memory import Compile, Model
-from unslow.facts.schema import Place, Stack
+from unslow.facts.schema import Stack
 from unslow.model import Evidence, Finding, Fix, Phase, Refusal, Run, Safety
 from unslow.syntax.repeated_models import (
     is_compiled_again,
@@ -249,7 +249,7 @@ _COMPILE_ONCE = (
     "Call compile() once, before the loop; set what changes from turn to turn on the compiled "
     "model: `model.optimizer.learning_rate = rate`."
 )
-_LINE = (Place("train.py", 11, "<module>"),)
+_LINE = stack_at(11)
 
 
 def _made(step: int, number: int, weights: str = "4:ab") -> Placed:

@@ -2,50 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from unslow.analyse import wording as say
 from unslow.analyse.graphs.new_shapes import new_shapes
-from unslow.analyse.graphs.retrace_reasons import blamed
-from unslow.analyse.graphs.traces import READS as TRACE_READS
-from unslow.analyse.graphs.traces import cost, traces
-from unslow.analyse.host.machine import during, process_of
+from unslow.analyse.host.machine import process_of
 from unslow.analyse.input.pipeline import endless_cache
-from unslow.analyse.input.pipeline_rebuilds import rebuilding
-from unslow.analyse.memory.created_objects import READS as MADE_READS
-from unslow.analyse.memory.created_objects import made_lines
-from unslow.analyse.memory.process_memory import (
-    counted_once,
-    largest_containers,
-    limit,
-    rise,
-    steps_until_full,
-    tensors_held,
-    used,
+from unslow.analyse.memory import native_growth
+from unslow.analyse.memory.native_growth import (
+    HeldByPython,
+    filling,
+    has_other_cause,
+    held_by_python,
+    kept_functions,
+    lasting_rise,
+    recreating,
 )
-from unslow.analyse.sketches.pipelines import stack_at
-from unslow.analyse.sketches.sketch import Placed, Sketch, at
+from unslow.analyse.memory.process_memory import Rise, limit, rise, steps_until_full, used
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
 from unslow.cause import CannotJudge, Cause
 from unslow.facts.data import BuiltStage, Dataset
-from unslow.facts.functions import Trace, UnusualCall
-from unslow.facts.memory import Batch, Captured, Containers, Inventory, Live
-from unslow.facts.profiler import ProfilerSwitch
+from unslow.facts.functions import Trace
+from unslow.facts.memory import Batch, Captured, Inventory, Live
 from unslow.facts.schema import Place
-from unslow.facts.sessions import GraphGrew
 from unslow.model import Certainty, Evidence, Finding, Forecast, Location, Loop, Run
 
-_LEAST_GAINED = 48 << 20  # bytes after the warm-up; a judgement: less may be anything
-_LARGEST_BLOCK = 512.0  # bytes, of Python's own allocator
 _HELD_BY_PYTHON = 0.3  # of the growth, in Python's blocks or tensors: then it is not below Python
 _FRAGMENTED = 0.5  # of the growth, in memory that the allocator keeps and nothing uses
-# Of the steps, between two readings: a rise is compared over parts of a quarter and a third of
-# them, and a part without a reading of its own says nothing of a trend.
-_UNREAD = 0.25
-_MANY_TRACES = 3  # late in a loop: functions are still being traced, or graphs still grow
 _MANY_SHAPES = 30  # kernels keep what they prepare for each of them
-_SEVERAL_FUNCTIONS = 3  # of one place: fewer are the pipelines for training and validation
 
 
 class NativeGrowth(Cause):
@@ -72,74 +58,49 @@ class NativeGrowth(Cause):
     """
 
     title = "memory grows below Python"
-    reads = (
-        Live,
-        Containers,
-        Inventory,
-        Batch,
-        UnusualCall,
-        Dataset,
-        ProfilerSwitch,
-        Trace,
-        GraphGrew,
-        *MADE_READS,
-        *TRACE_READS,
-    )
+    reads = (*native_growth.READS, Batch)
     deeper_than = ("retracing",)  # of a pipeline that is recreated, and kept
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:
-            captured = _captured(run, loop)
+            kept = kept_functions(run, loop)
             cache = endless_cache(run, loop.process)
-            if captured is not None:
-                yield self._kept_functions(run, loop, *captured)
+            if kept is not None:
+                yield self._kept_functions(run, loop, *kept)
             elif cache is not None:
                 yield from self._cached(run, loop, cache)
             else:
                 yield from self._judge(run, loop)
 
     def _judge(self, run: Run, loop: Loop) -> Iterable[Finding]:
-        growth = rise(run, loop, "rss")
-        if growth is None or not growth.lasting or growth.gained < _LEAST_GAINED:
+        growth = lasting_rise(run, loop)
+        if growth is None:
             return
-        if _most_unread(run, loop) > _UNREAD:
-            return
-        blocks, tensors = rise(run, loop, "blocks"), tensors_held(run, loop)
-        is_weak = counted_once(run, loop) and not growth.steady
-        if blocks is None or tensors is None or is_weak:
+        held = held_by_python(run, loop, growth)
+        if held is None:
             raise CannotJudge("the process grew, but what Python holds was not counted")
-        in_python = max(blocks.per_step * _LARGEST_BLOCK, tensors)
-        if in_python > _HELD_BY_PYTHON * growth.per_step or _has_other_cause(run, loop):
-            return
-        slack = rise(run, loop, "heap_slack")
-        unused = slack.gained if slack is not None else 0.0
-        shapes = len(new_shapes(run, loop))
+        is_below_python = held.bytes <= _HELD_BY_PYTHON * growth.per_step
+        if is_below_python and not has_other_cause(run, loop):
+            yield self._unnamed(run, loop, growth, held)
+
+    def _unnamed(self, run: Run, loop: Loop, growth: Rise, held: HeldByPython) -> Finding:
         where, how, advice = None, "no Python object does", _FILLED_INSIDE
-        if unused >= _FRAGMENTED * growth.gained:
+        slack = rise(run, loop, "heap_slack")
+        if slack is not None and slack.gained >= _FRAGMENTED * growth.gained:
             how, advice = "the allocator keeps most of it unused", _FEWER_ARENAS
+        shapes = len(new_shapes(run, loop))
         if shapes >= _MANY_SHAPES:
             where = say.place(run, loop.update)
             how, advice = f"{shapes} new shapes came in meanwhile", _FEWER_SHAPES
         rate = say.size(1000 * growth.per_step)
-        yield Finding(
+        return Finding(
             cause=self.id,
             location=where,
             seconds=0.0,
             grows=True,
             certainty=Certainty.LIKELY,
             title=f"the process grows by {rate} per 1,000 steps, and {how}",
-            evidence=(
-                Evidence("gained after the warm-up", growth.gained, "bytes"),
-                Evidence("Python's blocks more per step", round(blocks.per_step, 2)),
-                Evidence(
-                    "in tensors that Python holds, per step", round(max(0.0, tensors)), "bytes"
-                ),
-                *([Evidence("slack of the allocator", unused, "bytes")] if slack else []),
-                Evidence(
-                    "excluded",
-                    "Python objects, tensors, variables, lists, graphs, traces, profilers, caches",
-                ),
-            ),
+            evidence=tuple(_evidence(growth, held, slack)),
             forecast=_forecast(run, loop, growth.per_step),
             advice=advice,
         )
@@ -151,7 +112,7 @@ class NativeGrowth(Cause):
         return Finding(
             cause=self.id,
             location=where,
-            seconds=_recreating(run, where),
+            seconds=recreating(run, where),
             grows=True,
             title=f"TensorFlow keeps every function made at {say.code(where)} for a pipeline, and "
             f"the {say.size(each)} of arrays it closes over: {say.size(kept.bytes)} by step "
@@ -167,56 +128,37 @@ class NativeGrowth(Cause):
         )
 
     def _cached(self, run: Run, loop: Loop, where: Location) -> Iterable[Finding]:
-        """A cache that is never full: what it is sure to keep needs no long series of readings."""
-        process = process_of(run, loop)
-        _, sizes = during(process, loop, "rss")
-        _, steps = during(process, loop, "steps")
-        half = len(sizes) // 2
-        if half < 2 or len(steps) != len(sizes) or steps[-1] <= steps[half]:
-            return
-        gained = float(sizes[-1] - sizes[half])
-        per_step = gained / float(steps[-1] - steps[half])
-        if gained < _LEAST_GAINED / 2:
+        """A cache that is never full."""
+        growth = filling(run, loop)
+        if growth is None:
             return
         yield Finding(
             cause=self.id,
             location=where,
             seconds=0.0,
             grows=True,
-            title=f"the process grows by {say.size(1000 * per_step)} per 1,000 steps: "
+            title=f"the process grows by {say.size(1000 * growth.per_step)} per 1,000 steps: "
             f"{say.code(where)} keeps all elements of data that never end",
             evidence=(
-                Evidence("gained in the second half", gained, "bytes"),
-                Evidence("per step", per_step, "bytes"),
+                Evidence("gained in the second half", growth.gained, "bytes"),
+                Evidence("per step", growth.per_step, "bytes"),
                 Evidence("elements below the cache", "without end, as behind a repeat()"),
             ),
-            forecast=_forecast(run, loop, per_step),
+            forecast=_forecast(run, loop, growth.per_step),
             advice=_CACHE_FIRST,
         )
 
 
-def _recreating(run: Run, where: Location) -> float:
-    """Seconds of recreating the pipelines that keep a function: their traces, and what follows."""
-    seconds = 0.0
-    for found in blamed(run, traces(run)):
-        caller = found.traces[0].caller
-        is_mine = caller is not None and caller.file == where.file
-        if is_mine and found.reason == "pipeline":
-            seconds += sum(cost(trace, 0.0) * trace.weight for trace in found.traces)
-            seconds += rebuilding(run, found)
-    return seconds
-
-
-def _captured(run: Run, loop: Loop) -> tuple[Captured, int] | None:
-    """The place whose functions hold most, and the step of the last inventory in a loop."""
-    taken = [each for each in run.facts(Inventory) if loop.holds(each)]
-    if not taken:
-        return None
-    several = [kept for kept in taken[-1].captured if kept.functions >= _SEVERAL_FUNCTIONS]
-    largest = max(several, key=lambda kept: kept.bytes, default=None)
-    if largest is None or largest.bytes < _LEAST_GAINED:
-        return None
-    return largest, taken[-1].step
+def _evidence(growth: Rise, held: HeldByPython, slack: Rise | None) -> Iterator[Evidence]:
+    yield Evidence("gained after the warm-up", growth.gained, "bytes")
+    yield Evidence("Python's blocks more per step", round(held.blocks, 2))
+    tensors = round(max(0.0, held.tensors))
+    yield Evidence("in tensors that Python holds, per step", tensors, "bytes")
+    if slack is not None:
+        yield Evidence("slack of the allocator", slack.gained, "bytes")
+    yield Evidence(
+        "excluded", "Python objects, tensors, variables, lists, graphs, traces, profilers, caches"
+    )
 
 
 def _forecast(run: Run, loop: Loop, per_step: float) -> Forecast:
@@ -227,41 +169,6 @@ def _forecast(run: Run, loop: Loop, per_step: float) -> Forecast:
         bytes=10 * per_step * loop.steps,
         text=steps_until_full(left, per_step),
     )
-
-
-def _most_unread(run: Run, loop: Loop) -> float:
-    """The largest share of the steps between two readings, or after the last one.
-
-    Memory is read by the clock. Where the first steps took nearly all of the time (XLA compiled in
-    each of them), what the process gained meanwhile was not gained per step.
-    """
-    times, _ = during(process_of(run, loop), loop, "rss")
-    seen = [loop.step_at(float(time)) for time in times]
-    gaps = np.diff([*seen, loop.steps])
-    return float(gaps.max()) / max(1, loop.steps) if len(gaps) else 1.0
-
-
-def _has_other_cause(run: Run, loop: Loop) -> bool:
-    """Whether something that has a cause of its own grew in the loop."""
-    stages = [stage for fact in run.facts(Dataset) for stage in fact.stages]
-    containers = max((each.bytes for each in largest_containers(run, loop)), default=0.0)
-    variables = sum(line.bytes_kept for line in made_lines(run, loop))
-    grown = (
-        _keeps_tracing(run, loop),
-        any(fact.on for fact in run.facts(ProfilerSwitch)),
-        any("Cache" in stage.kind for stage in stages),
-        max(containers, variables) > _LEAST_GAINED / 2,
-    )
-    return any(grown)
-
-
-def _keeps_tracing(run: Run, loop: Loop) -> bool:
-    """Whether functions are traced, or graphs grow, after the first third of a loop."""
-    late = loop.start + (loop.stop - loop.start) / 3
-    grown = [graph for graph in run.facts(GraphGrew) if graph.new]
-    graphs = sum(loop.holds(graph) and graph.time > late for graph in grown)
-    traces = sum(loop.holds(trace) and trace.time > late for trace in run.facts(Trace))
-    return max(traces, graphs) >= _MANY_TRACES
 
 
 _FEWER_SHAPES = (

@@ -8,11 +8,10 @@ from unslow.analyse import wording as say
 from unslow.analyse.host.machine import during, process_of
 from unslow.analyse.host.step_profile import repeated, updating, windows
 from unslow.analyse.memory.process_memory import limit
-from unslow.analyse.sketches.sketch import Placed, Sketch, at
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
 from unslow.cause import Cause
 from unslow.facts.memory import Built, Weights
 from unslow.facts.profiler import ProfilerWindow
-from unslow.facts.schema import Place
 from unslow.model import Certainty, Evidence, Finding, Loop, Run
 
 _LARGE_SHARE = 0.15  # of the process (judgement)
@@ -141,7 +140,7 @@ def state_bytes(data: Weights) -> float:
 
 
 def _weights(optimizer: str, size: float, momentum: bool = False) -> Placed:
-    made = (Place("train.py", 5, "f"),)
+    made = stack_at(5, "f")
     return at(1, Weights(optimizer=optimizer, bytes=size, momentum=momentum, made=made))
 
 

@@ -14,7 +14,7 @@ from unslow.analyse.graphs.fetch_use import Use, use_of
 from unslow.analyse.graphs.session_steps import fetched, inspected_loops
 from unslow.analyse.listing import listed
 from unslow.analyse.scopes import Sources
-from unslow.analyse.sketches.sketch import Placed, Sketch, at
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
 from unslow.cause import Cause
 from unslow.facts.schema import Place
 from unslow.facts.sessions import Fetch, InspectedRun
@@ -158,7 +158,7 @@ _MAPS = Fetch(cycle=0, name="maps:0", bytes=8_000_000, position=1, of=2, dtype="
 
 def _fetched(own: float, *stack: Place, key: str | None = None) -> list[Placed]:
     """Three inspected steps that fetch 8 MB, of which `own` seconds are for the fetch alone."""
-    lines = stack or (Place("train.py", 3, "<module>"),)
+    lines = stack or stack_at(3)
     maps = _MAPS.replace(stack=lines, key=key, own=own, timed=True)
     facts = []
     for cycle in (4, 8, 16):

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from statistics import median
 
 from unslow.analyse import wording as say
-from unslow.analyse.account import stretch_at
-from unslow.analyse.sketches.sketch import Placed, Sketch, at
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
+from unslow.analyse.stretches import stretch_at
 from unslow.cause import Cause, Spot
 from unslow.facts.functions import Trace
 from unslow.facts.keras import Prediction
-from unslow.facts.schema import Place
 from unslow.fix.edit.script import Script
 from unslow.fix.moves.call_arguments import remove_keyword, rename_call
 from unslow.fix.moves.call_on_batch import gives_only, reset_metrics_before
@@ -52,7 +51,7 @@ class _Detail:
 
 
 def _called(step: int, took: float, ran: float, rows: float = 1.0, call: str = "predict") -> Placed:
-    where = (Place("train.py", 11, "act"),)
+    where = stack_at(11, "act")
     seen = Prediction(n=step, sum=step * took, took=took, key="k", ran=ran, rows=rows, call=call)
     return at(step, seen.replace(data="ndarray", stack=where, step=step))
 

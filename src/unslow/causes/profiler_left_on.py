@@ -18,8 +18,7 @@ from unslow.analyse.host.recording_cost import (
     recording,
 )
 from unslow.analyse.host.step_profile import SketchedWindow, StepProfile
-from unslow.analyse.sketches.pipelines import stack_at
-from unslow.analyse.sketches.sketch import Placed, Sketch, at
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
 from unslow.cause import Cause, Spot
 from unslow.facts.profiler import FullTrace, ProfilerSwitch
 from unslow.fix.edit.script import Script

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 
 from unslow.analyse import wording as say
-from unslow.analyse.host.hot_lines import is_python
 from unslow.analyse.input import python_calls, remedies
 from unslow.analyse.input.cache_plans import CachePlan, python_elements
-from unslow.analyse.input.python_calls import Stack, by_workers, hottest, lines_inside
+from unslow.analyse.input.loop_generators import MadeInLoop, made_in_loop
+from unslow.analyse.input.python_calls import by_workers, hottest, lines_inside
 from unslow.analyse.input.remedies import PythonWork, Remedy, best_remedy, certainty
 from unslow.analyse.input.repeated_work import cache_advice
 from unslow.analyse.input.waits import Wait, waits
-from unslow.analyse.loop_phases import is_between_calls
-from unslow.analyse.places import Line, line_of
-from unslow.analyse.sampled_time import in_steps, is_at
-from unslow.analyse.scopes import Scope
-from unslow.analyse.sketches.pipelines import Made, pipeline_facts, stack_at
-from unslow.analyse.sketches.sketch import Sketch, at
+from unslow.analyse.sketches.pipelines import Made, pipeline_facts
+from unslow.analyse.sketches.sketch import Sketch, at, sampled, stack_at
 from unslow.cause import Cause
 from unslow.facts.data import BuiltStage, PythonElements, PythonFunction, PythonLine
 from unslow.facts.functions import UnusualCall
@@ -28,8 +23,6 @@ from unslow.fix.edit.script import Script
 from unslow.model import Evidence, Finding, Fix, Location, Phase, Refusal, Run, Sample
 
 _WORTH = 0.10  # of a step: a pipeline that keeps up still waits a little now and then
-_FEWEST_SAMPLES = 8  # fewer may be chance
-_BUILDS = 0.1  # of the samples at a line in building layers: it makes models (judgement)
 _CHEAP_CALL = 500e-6  # seconds: below, passing an element on costs as much as making it
 _MANY_CALLS = 4  # per batch
 
@@ -148,7 +141,9 @@ class PythonInput(Cause):
             if best is not None and best.kind == "python":
                 yield self._in_pipeline(run, wait, best)
         for process in run.processes:
-            yield from self._in_loop(run, process.index)
+            made = made_in_loop(run, process.index)
+            if made is not None and made.seconds >= _WORTH * made.trained:
+                yield self._in_loop(run, process.index, made)
 
     def _in_pipeline(self, run: Run, wait: Wait, remedy: Remedy) -> Finding:
         stage, work = remedy.stage, remedy.python
@@ -204,38 +199,22 @@ class PythonInput(Cause):
             return None
         return cache_fix(script.of(where.file), where, plan.behind.kind, plan)
 
-    def _in_loop(self, run: Run, process: int) -> Iterable[Finding]:
+    def _in_loop(self, run: Run, process: int, made: MadeInLoop) -> Finding:
         """A generator or iterator of the script's own that the training loop drives."""
-        scope = Scope(run, process)
-        loop = max(scope.training, key=lambda one: one.total, default=None)
-        own = _own_python(scope)
-        builders = _building_lines(scope)
-        counts = Counter[Stack]()
-        for sample in own:
-            *below, _ = scope.frames(sample)
-            if not is_at(sample, builders) and _makes_data(scope, tuple(below)):
-                counts[tuple(below)] += sample.in_steps
-        total = in_steps(own)
-        count = sum(counts.values())
-        if loop is None or count < _FEWEST_SAMPLES:
-            return
-        steps = max(1, sum(one.steps for one in scope.training))
-        trained = sum(one.total for one in scope.training)
-        spent = sum(one.phase(Phase.OTHER) for one in scope.training) * count / total
-        if spent < _WORTH * trained:
-            return
-        place = say.place(run, hottest(run, counts) or loop.location)
-        yield Finding(
+        longest = max(run.loops_of(process), key=lambda loop: loop.total)
+        place = say.place(run, hottest(run, made.samples) or longest.location)
+        each, step = made.seconds / made.steps, made.trained / made.steps
+        return Finding(
             cause=self.id,
-            title=f"each step waits {say.time(spent / steps)} of its {say.time(trained / steps)} "
+            title=f"each step waits {say.time(each)} of its {say.time(step)} "
             f"for Python: {say.code(place)} makes the data in the loop itself",
             location=place,
             # In a thread of its own it would run beside the rest of the step, at best hiding it.
-            seconds=min(spent, trained - spent),
+            seconds=min(made.seconds, made.trained - made.seconds),
             evidence=(
-                Evidence("making data, per step", spent / steps, "s"),
-                Evidence("share of the training", say.share(spent / trained)),
-                Evidence("stack samples there", count),
+                Evidence("making data, per step", each, "s"),
+                Evidence("share of the training", say.share(made.seconds / made.trained)),
+                Evidence("stack samples there", made.samples.total()),
             ),
             advice="Make the batch with NumPy on whole arrays, or give the work to `tf.data` "
             "(`from_generator` at least, with `prefetch`), so that the next batch is made while "
@@ -275,7 +254,7 @@ class PythonInput(Cause):
             "for x in data():\n    a\n    train(x)\n",
             samples=[
                 _in_python(*_IN_GENERATOR),
-                Sample((Location("train.py", 12),), "tensorflow", 0, True, 12, 13, 25, Phase.RUN),
+                sampled(12, "tensorflow", 12, 13, Phase.RUN),
             ],
         ),
     )
@@ -310,46 +289,6 @@ class PythonInput(Cause):
                 _in_python(Location("train.py", 11, "folds"), Location("train.py", 16)),
             ],
         ),
-    )
-
-
-def _own_python(scope: Scope) -> list[Sample]:
-    """Samples of the script's own Python in its loops."""
-    return [sample for sample in scope.samples if is_between_calls(sample) and is_python(sample)]
-
-
-def _building_lines(scope: Scope) -> set[Line]:
-    """Lines below which layers are built: what a generator makes there are models, not data."""
-    places = Counter[Line]()
-    building = Counter[Line]()
-    for sample in scope.samples:
-        here = line_of(sample.stack[0])
-        places[here] += sample.in_steps
-        building[here] += sample.in_steps * (sample.phase is Phase.BUILD)
-    return {here for here, built in building.items() if built > _BUILDS * places[here]}
-
-
-def _makes_data(scope: Scope, below: Stack) -> bool:
-    """Whether the frames below a training loop are those of a generator or an iterator.
-
-    One through which the stack of the updates passes does not make data: it trains.
-    """
-    makers = [
-        place for place in below if place.function == "__next__" or scope.sources.yields(place)
-    ]
-    return any(not _holds_updates(scope, place) for place in makers)
-
-
-def _holds_updates(scope: Scope, place: Location) -> bool:
-    """Whether the weights are updated in the function around a line, or in what it calls."""
-    function = scope.sources.function(place)
-    if function is None:
-        return False
-    updates = [
-        frame for loop in scope.training for frame in (loop.location, loop.update, *loop.stack)
-    ]
-    return any(
-        frame.file == place.file and scope.sources.function(frame) is function for frame in updates
     )
 
 

@@ -12,21 +12,19 @@ from unslow.analyse.input import python_calls
 from unslow.analyse.input.python_calls import CalledBack, called_back
 from unslow.analyse.input.queues import drawn
 from unslow.analyse.scopes import Scope
-from unslow.analyse.sketches.pipelines import stack_at
-from unslow.analyse.sketches.sketch import Placed, Sketch, at
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, sampled
 from unslow.analyse.stats.growth import Slope
 from unslow.cause import CannotJudge, Cause
-from unslow.facts.data import BuiltStage, Dataset, IteratorMade, Next, PythonFunction
+from unslow.facts.data import BuiltStage, Dataset, PythonFunction
 from unslow.facts.memory import Sizes
 from unslow.facts.process import ITERATOR_END
 from unslow.facts.schema import Place
 from unslow.facts.sessions import InspectedRun
 from unslow.model import Certainty, Evidence, Finding, Location, Loop, Phase, Run, Sample
+from unslow.syntax.nodes import lines_of
 
 _WORTH = 0.10  # of the training time: less is the price of any loop written in Python
 _WORTH_IN_TENSORFLOW = 0.3  # the same for TensorFlow's Python beside the step: any loop has some
-# What runs at a line while an iterator, and the threads that fill it, are released.
-_TAKING_DOWN = ("python", "stdlib")
 # Loops whose steps TensorFlow runs: the stack does not show what they call.
 _COMPILED = ("function", "keras", "session")
 _ONCE = 0.6  # of a line's seconds in a single step: something happened there once
@@ -64,14 +62,8 @@ _INSTEAD = {
 }
 
 
-def _sample(line: int, leaf: str, first: int, second: int, phase: Phase = Phase.OTHER) -> Sample:
-    return Sample(
-        (Location("train.py", line),), leaf, 0, True, first, second, first + second, phase
-    )
-
-
 _SOURCE = "import x\n" * 9 + "for step in data:\n    rank(history)\n    train(x)\n"
-_TRAINS = _sample(12, "tensorflow", 12, 13, Phase.RUN)
+_TRAINS = sampled(12, "tensorflow", 12, 13, Phase.RUN)
 
 
 def _half(says: str, other: Sample, facts: Sequence[Placed] = ()) -> Sketch:
@@ -81,7 +73,7 @@ def _half(says: str, other: Sample, facts: Sequence[Placed] = ()) -> Sketch:
 
 
 def _compiled(says: str, facts: Sequence[Placed]) -> Sketch:
-    samples = [_sample(12, "tensorflow", 24, 25, Phase.RUN)]
+    samples = [sampled(12, "tensorflow", 24, 25, Phase.RUN)]
     phases = {Phase.RUN: 0.9}
     return Sketch(says, phases=phases, style="keras", source=_SOURCE, samples=samples, facts=facts)
 
@@ -125,7 +117,7 @@ class PythonOverhead(Cause):
 
     title = "the script's own Python takes the time"
     needs = ("watcher",)
-    reads = (Next, IteratorMade, Sizes, InspectedRun, *python_calls.READS)
+    reads = (Sizes, InspectedRun, *python_calls.READS)
     yields = True
     # The same seconds: what Python does is spent whatever the batch.
     deeper_than = ("tiny-batches",)
@@ -143,10 +135,8 @@ class PythonOverhead(Cause):
                 yield from self._judge_graph(run, loop)
 
     def _judge_lines(self, run: Run, scope: Scope, process: int) -> Iterable[Finding]:
-        fetching = _fetching(run, process)
         for hot in together(hot_lines(run, process, scope), scope.sources):
-            is_fetching = (hot.location.file, hot.location.line) in fetching
-            if hot.samples < _FEWEST_SAMPLES or (is_fetching and hot.library in _TAKING_DOWN):
+            if hot.samples < _FEWEST_SAMPLES:
                 continue
             is_worth = hot.grows or hot.seconds >= _WORTH * run.trained
             if hot.library == "tensorflow":
@@ -214,7 +204,7 @@ def _is_spread(hot: Hot) -> bool:
 def _title(hot: Hot, code: str, share: float) -> str:
     doing = "in TensorFlow ops of its own" if hot.library == "tensorflow" else "in Python"
     takes = f"takes {say.share(share)} of the training {doing}"
-    if _is_spread(hot) and hot.function:
+    if _is_spread(hot):
         return f"{hot.function}() {takes}, most of it at {code}"
     return f"{code} {takes}"
 
@@ -252,13 +242,6 @@ def _at_once(scope: Scope, seconds: float) -> bool:
     return steps >= _MANY_STEPS and longest > _ONCE * seconds
 
 
-def _fetching(run: Run, process: int) -> set[tuple[str, int]]:
-    """Lines that fetch batches, or let Keras do so: releasing iterators is not their Python."""
-    fetches, iterators = run.facts(Next, process), run.facts(IteratorMade, process)
-    stacks = [one.stack for one in fetches] + [one.stack for one in iterators]
-    return {(stack[0].file, stack[0].line) for stack in stacks if stack}
-
-
 def _advice(scope: Scope, place: Location, grows: bool) -> str:
     known = [_INSTEAD[name] for name in _called(scope, place) if name in _INSTEAD]
     if known:
@@ -279,21 +262,19 @@ def _called(scope: Scope, place: Location) -> Iterator[str]:
     for node in scope.sources.tree(place.file).nodes:
         match node:
             case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)):
-                if node.lineno <= place.line <= (node.end_lineno or node.lineno):
+                if place.line in lines_of(node):
                     yield name
 
 
-_FETCHED = Next(count=50, took=0.1, amount=8.0, stack=stack_at(11))
-_IN_FIT = IteratorMade(n=50, iterator=50, dataset=1, in_fit=True, stack=stack_at(11))
 _PIPELINE = Dataset(dataset=1, stages=(BuiltStage(kind="Map", tokens=("f",)),))
 PythonOverhead.FIRES = (
-    _half("a line takes half of each step", _sample(11, "python", 12, 13)),
+    _half("a line takes half of each step", sampled(11, "python", 12, 13)),
     Sketch(
         "a line takes longer each step",
         seconds=[0.002 + step * 1e-5 for step in range(1000)],
         phases={Phase.RUN: [0.001 / (0.002 + step * 1e-5) for step in range(1000)]},
         source=_SOURCE,
-        samples=[_sample(11, "stdlib", 70, 160), _sample(12, "tensorflow", 30, 20, Phase.RUN)],
+        samples=[sampled(11, "stdlib", 70, 160), sampled(12, "tensorflow", 30, 20, Phase.RUN)],
     ),
     _compiled("a metric in Python, which the compiled step calls", _calls_back(0.5)),
 )
@@ -304,36 +285,26 @@ PythonOverhead.QUIET = (
         seconds=[0.01] * 50 + [0.5] + [0.01] * 49,
         phases={Phase.RUN: [0.95] * 50 + [0.02] + [0.95] * 49},
         source=_SOURCE,
-        samples=[_sample(11, "python", 2, 23), _sample(12, "tensorflow", 24, 25, Phase.RUN)],
+        samples=[sampled(11, "python", 2, 23), sampled(12, "tensorflow", 24, 25, Phase.RUN)],
     ),
     _half(
         "eager TensorFlow below the line is not the line's own Python",
-        _sample(11, "tensorflow", 12, 13),
+        sampled(11, "tensorflow", 12, 13),
     ),
-    _half("the loop's own line waits for data", _sample(10, "python", 12, 13)),
-    _half(
-        "a line that takes batches from a dataset",
-        _sample(11, "python", 12, 13),
-        [at(50, _FETCHED)],
-    ),
-    _half(
-        "a line that hands Keras a batch, for which it makes an iterator",
-        _sample(11, "python", 12, 13),
-        [at(50, _IN_FIT)],
-    ),
-    _half("a line before the loop", _sample(3, "python", 12, 0)),
-    _half("a line waits for an iterator to end", _sample(11, ITERATOR_END, 12, 13)),
+    _half("the loop's own line waits for data", sampled(10, "python", 12, 13)),
+    _half("a line before the loop", sampled(3, "python", 12, 0)),
+    _half("a line waits for an iterator to end", sampled(11, ITERATOR_END, 12, 13)),
     Sketch(
         "two steps, which show no habit",
         [1.0, 1.0],
         phases={Phase.RUN: 0.5},
         source=_SOURCE,
-        samples=[_sample(11, "python", 12, 13), _TRAINS],
+        samples=[sampled(11, "python", 12, 13), _TRAINS],
     ),
     Sketch(
         "five per cent of each step",
         phases={Phase.RUN: 0.95},
         source=_SOURCE,
-        samples=[_sample(11, "python", 5, 5), _sample(12, "tensorflow", 95, 95, Phase.RUN)],
+        samples=[sampled(11, "python", 5, 5), sampled(12, "tensorflow", 95, 95, Phase.RUN)],
     ),
 )

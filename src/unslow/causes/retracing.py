@@ -13,7 +13,7 @@ from unslow.analyse.graphs.traces import READS, Change, cost, traces, usual_call
 from unslow.analyse.input import pipeline_rebuilds
 from unslow.analyse.input.pipeline_rebuilds import lines_of, rebuilding, stages_of
 from unslow.analyse.listing import listed
-from unslow.analyse.sketches.sketch import Placed, Sketch, at
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
 from unslow.cause import Cause, Spot
 from unslow.facts.functions import Trace
 from unslow.facts.schema import Place
@@ -285,9 +285,9 @@ def _trace(step: int, **arguments: str) -> Placed:
             args=arguments,
             nodes=40,
             way="direct",
-            made=(Place("train.py", 4, "<module>"),),
+            made=stack_at(4),
             key="train_step",
-            stack=(Place("train.py", 12, "<module>"),),
+            stack=stack_at(12),
         ),
     )
 

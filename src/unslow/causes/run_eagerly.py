@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from unslow.analyse.graphs.eager_cost import EagerCost, eager_cost
-from unslow.analyse.sketches.sketch import Placed, Sketch, at
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
 from unslow.cause import Cause, Spot
 from unslow.causes.eager_step import FEWEST_OPS, WORTH, evidence
 from unslow.facts.eager import EagerOps
 from unslow.facts.functions import Eagerly
-from unslow.facts.schema import Place
 from unslow.model import Evidence, Finding, Fix, Location, Loop, Phase, Refusal, Run, Safety
 from unslow.syntax import Kind, argument
 
@@ -160,7 +159,7 @@ def _window(step: int) -> Placed:
 
 
 def _set(value: bool) -> Placed:
-    stack = (Place("train.py", 8, "<module>"),)
+    stack = stack_at(8)
     return at(0, Eagerly(way="compile", value=value, model=1, stack=stack))
 
 

@@ -11,7 +11,7 @@ from unslow.analyse.graphs import first_step_faults
 from unslow.analyse.graphs.first_step import REMEDIES, FirstStep, first_step
 from unslow.analyse.graphs.first_step_faults import Kind, first_step_fault
 from unslow.analyse.host.machine import process_of
-from unslow.analyse.sketches.sketch import Placed, Sketch, at
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
 from unslow.cause import Cause
 from unslow.facts.functions import CallProfile, Constants, Trace, UnusualCall
 from unslow.facts.process import Imported
@@ -163,7 +163,7 @@ def _call(took: float, profile: CallProfile | None = None) -> Placed:
             took=took,
             traced=0.3 * took,
             jit=profile is not None,
-            stack=(Place("train.py", 12, "<module>"),),
+            stack=stack_at(12),
             **seen,
         ),
     )
@@ -172,7 +172,7 @@ def _call(took: float, profile: CallProfile | None = None) -> Placed:
 def _again(step: int, n: int) -> Placed:
     """A call that XLA compiles again for a new shape, before any usual time is known."""
     call = UnusualCall(key="step:shapes", n=n, name="step", function=1, why=("shapes",), took=7.9)
-    return at(step, call.replace(jit=True, stack=(Place("train.py", 12, "<module>"),)))
+    return at(step, call.replace(jit=True, stack=stack_at(12)))
 
 
 def _trace(nodes: int, took: float) -> Placed:
@@ -181,7 +181,7 @@ def _trace(nodes: int, took: float) -> Placed:
 
 def _baked(size: int) -> Placed:
     constants = Constants(name="step", place=_STEP, bytes=size, count=1, largest=size)
-    stack = (Place("train.py", 4, "step"),)
+    stack = stack_at(4, "step")
     return at(1, constants.replace(shape=(1000, 1000), stack=stack))
 
 

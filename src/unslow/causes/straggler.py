@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from unslow.analyse import wording as say
-from unslow.analyse.account import SETUP
 from unslow.analyse.sketches.jobs import Hand, JobSketch
+from unslow.analyse.stretches import SETUP
 from unslow.analyse.workers.assemble import READS, job_of
 from unslow.analyse.workers.job import Job, State, Work, names
 from unslow.analyse.workers.reasons import Reason, Why, reason_of
@@ -72,7 +72,7 @@ class Straggler(Cause):
 
     It depends on the reason: the same input and batches for every worker, Python and evaluation out
     of the steps, a quieter machine. The step without the straggler is computed from the recorded
-    steps, with its excess removed.
+    steps, as if one of the others were in its place.
 
     When we are wrong
 

@@ -20,10 +20,9 @@ from unslow.analyse.host.step_profile import (
     windows,
 )
 from unslow.analyse.run.tallies import LineTotal, line_totals
-from unslow.analyse.sketches.sketch import Placed, Sketch, at
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
 from unslow.cause import Cause, Spot
 from unslow.facts.files import Folder, Log
-from unslow.facts.schema import Place
 from unslow.fix.edit.script import Script
 from unslow.fix.moves.call_arguments import set_keyword
 from unslow.fix.moves.fetch_when_used import summaries_rarely
@@ -53,7 +52,7 @@ class _Rarer:
     lines: tuple[int, ...]  # none where the step itself computes the summaries
 
 
-_LOGGED = Log(call="tf.summary", stack=(Place("train.py", 13, "f"),))
+_LOGGED = Log(call="tf.summary", stack=stack_at(13, "f"))
 
 
 def _log(step: int, each: float, logged: Log = _LOGGED) -> Placed:
@@ -209,7 +208,7 @@ class SummaryCost(Cause):
                 _log(
                     step,
                     0.001,
-                    _LOGGED.replace(call="TensorBoard", made=(Place("train.py", 5, "f"),)),
+                    _LOGGED.replace(call="TensorBoard", made=stack_at(5, "f")),
                 )
                 for step in (1, 50, 100)
             ],

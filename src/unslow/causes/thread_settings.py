@@ -19,11 +19,10 @@ from unslow.analyse.host.thread_limits import (
     cores_in_use,
     thread_limits,
 )
-from unslow.analyse.sketches.sketch import Placed, Sketch, at
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
 from unslow.cause import Cause
 from unslow.facts.machine import Machine, ThreadLimit
 from unslow.facts.machine import ThreadSettings as Seen
-from unslow.facts.schema import Place
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import delete
 from unslow.model import (
@@ -49,7 +48,7 @@ _EIGHT = Seen(affinity=8, affinity_at_start=8)
 
 
 def _set(what: str, value: int) -> Placed:
-    stack = (Place("train.py", 3, "<module>"),)
+    stack = stack_at(3)
     return at(0, ThreadLimit(what=what, value=value, stack=stack))
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from unslow.analyse import wording as say
-from unslow.analyse.account import TRAINING, stretch_at
 from unslow.analyse.host.fixed_cost import batch_hooks, fixed_cost, fixed_cost_by_size
 from unslow.analyse.host.machine import processor_seconds
 from unslow.analyse.host.step_profile import (
@@ -17,11 +16,11 @@ from unslow.analyse.host.step_profile import (
     repeated,
     windows,
 )
-from unslow.analyse.sketches.sketch import Placed, Sketch, at
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
+from unslow.analyse.stretches import TRAINING, stretch_at
 from unslow.cause import CannotJudge, Cause
 from unslow.facts.keras import Epoch, Fit, Hook, Prediction
 from unslow.facts.memory import Compile
-from unslow.facts.schema import Place
 from unslow.fix.edit.script import Script
 from unslow.fix.moves.call_arguments import set_keyword
 from unslow.model import (
@@ -57,7 +56,7 @@ def _seen(kernels: float, executor: float, calls: tuple[int, ...] = (10,)) -> Pl
     return at(200, SketchedWindow(steps=10, step=200, wall=0.01, profile=profile))
 
 
-_FIT = at(0, Fit(stack=(Place("train.py", 10, "<module>"),), batch_size=4))
+_FIT = at(0, Fit(stack=stack_at(10), batch_size=4))
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,7 @@ class _Together:
 
 
 def _predicted(rows: float, batch_size: float, took: float) -> Placed:
-    where = (Place("train.py", 8, "<module>"),)
+    where = stack_at(8)
     seen = Prediction(call="predict", key="p", rows=rows, batch_size=batch_size, stack=where)
     return at(0, seen.replace(took=took, sum=took))
 

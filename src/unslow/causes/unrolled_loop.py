@@ -12,7 +12,7 @@ from unslow.analyse import wording as say
 from unslow.analyse.graphs import unrolling
 from unslow.analyse.graphs.unrolling import UnrolledLoop as Unrolling
 from unslow.analyse.graphs.unrolling import unrolled_loops
-from unslow.analyse.sketches.sketch import Placed, Sketch, at
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
 from unslow.cause import Cause, Spot
 from unslow.facts.functions import FunctionTotals, Unrolled, UnusualCall
 from unslow.facts.schema import Place
@@ -152,7 +152,7 @@ _UNROLLED = Unrolled(
     each=40,
     touches=300,
     loop=(0, 6, 8),
-    stack=(Place("train.py", 7, "step"),),
+    stack=stack_at(7, "step"),
 )
 
 
@@ -164,7 +164,7 @@ def _facts(first: float, seen: Unrolled = _UNROLLED) -> list[Placed]:
         why=("first", "traced"),
         took=first,
         traced=0.6 * first,
-        stack=(Place("train.py", 12, "f"),),
+        stack=stack_at(12, "f"),
     )
     return [at(1, seen), at(1, call)]
 

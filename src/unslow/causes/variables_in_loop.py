@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 from unslow.analyse import wording as say
 from unslow.analyse.memory.created_objects import MadeLine, made_often
-from unslow.analyse.sketches.sketch import Placed, Sketch, at
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
 from unslow.cause import Cause, Spot
 from unslow.facts.memory import Made
-from unslow.facts.schema import Place
 from unslow.model import Evidence, Finding, Forecast, Loop, Run
 from unslow.syntax.library import Kind, made_by
 
@@ -127,7 +126,7 @@ def _total(step: int, count: int, what: str = "variable", alive: int = 0, **more
         amount=4.0 * count,
         alive=alive,
         steps=step,
-        stack=(Place("train.py", 11, "<module>"),),
+        stack=stack_at(11),
     )
     return at(step, usual.replace(**more))
 

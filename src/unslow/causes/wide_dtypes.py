@@ -17,7 +17,7 @@ from unslow.analyse.host.step_profile import (
     repeated,
     windows,
 )
-from unslow.analyse.sketches.sketch import Placed, Sketch, at
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
 from unslow.cause import CannotJudge, Cause
 from unslow.facts.functions import Trace
 from unslow.facts.memory import Floatx, Weights, Wide
@@ -83,7 +83,7 @@ def _weights(wide: int, other: int) -> Placed:
             optimizer="Adam",
             bytes=8e6,
             wide_bytes=8e6 * wide / (wide + other),
-            stack=(Place("train.py", 12, "f"),),
+            stack=stack_at(12, "f"),
             ops_float64=wide,
             ops_float32=other,
         ),
@@ -91,7 +91,7 @@ def _weights(wide: int, other: int) -> Placed:
 
 
 def _made() -> Placed:
-    return at(0, Wide(name="w", bytes=8e6, stack=(Place("train.py", 4, "<module>"),)))
+    return at(0, Wide(name="w", bytes=8e6, stack=stack_at(4)))
 
 
 def _seen(kernels: float, *, kind: str = "MatMul", beside: str = "") -> Placed:
@@ -103,7 +103,7 @@ def _seen(kernels: float, *, kind: str = "MatMul", beside: str = "") -> Placed:
 
 
 def _traced(wide: int, other: int) -> Placed:
-    caller = (Place("train.py", 12, "<module>"),)
+    caller = stack_at(12)
     return at(0, Trace(name="describe", ops_float64=wide, ops_float32=other, stack=caller))
 
 

@@ -20,7 +20,7 @@ from unslow.analyse.graphs.repeated_preparation import (
 )
 from unslow.analyse.graphs.unusual_calls import Call, profiles
 from unslow.analyse.sketches.pipelines import Made, pipeline_facts
-from unslow.analyse.sketches.sketch import Placed, Sketch, at
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
 from unslow.cause import Cause
 from unslow.facts.data import BuiltStage, Dataset, IteratorMade, PipelineReading
 from unslow.facts.functions import CallProfile, Trace, UnusualCall
@@ -176,7 +176,7 @@ def _compiled(step: int, n: int, took: float = 0.6, usual: float = 0.002, **more
         jit=True,
         shapes=((8, 20 + step),),
         distinct=n + 1,
-        stack=(Place("train.py", 12, "<module>"),),
+        stack=stack_at(12),
     )
     return at(step, call.replace(**more))
 

@@ -16,6 +16,7 @@ from typing import Annotated, Any
 
 from unslow.facts.json_object import JsonObject
 from unslow.facts.schema import KINDS, Duration, Fact, FilePath, Moment, Place, Record
+from unslow.facts.stored_text import StoredText
 
 Reader = Callable[[object, "Context"], Any]
 _ENVELOPE = ("time", "process")  # filled in by the reader, never written
@@ -210,6 +211,12 @@ def _text(value: object, _: Context) -> str:
     raise TypeError("not a text")
 
 
+def _stored(value: object, _: Context) -> StoredText:
+    if isinstance(value, StoredText):
+        return value
+    raise TypeError("not left in its file")
+
+
 def _moment(value: object, context: Context) -> float:
     return (_nanoseconds(value, context) - context.start) / _NANOSECONDS
 
@@ -226,6 +233,7 @@ _SIMPLE.update(
         bool: _flag,
         str: _text,
         Place: _place,
+        StoredText: _stored,
         Duration: lambda value, context: _nanoseconds(value, context) / _NANOSECONDS,
         Moment: _moment,
         FilePath: lambda value, context: context.shown(_text(value, context)),

@@ -46,6 +46,22 @@ class Captured(Record):
     bytes: float = 0.0
 
 
+class ModelCall(Record):
+    """A Keras model that the user calls eagerly with data, outside of any gradient tape."""
+
+    name: str = ""  # its class
+    rows: int = 0  # of the first array or tensor that it was given
+    stack: Stack = ()  # the line that calls it
+
+
+class Unnamed(Record):
+    """Tensors made lately that no name of the user's holds: intermediate results."""
+
+    bytes: float = 0.0  # of all of them
+    largest: float = 0.0
+    shape: tuple[int, ...] = ()  # of the largest
+
+
 class Inventory(Fact, probe="inventory"):
     """What the user's names held when the process had grown to a new size, the largest first."""
 
@@ -54,6 +70,8 @@ class Inventory(Fact, probe="inventory"):
     stack: Stack = ()
     held: tuple[Holding, ...] = ()
     captured: tuple[Captured, ...] = ()
+    call: ModelCall | None = None  # under way; names of its own functions are not among `held`
+    unnamed: Unnamed | None = None
     complete: bool = True  # False: the time for an inspection was over before everything was seen
 
 
@@ -64,6 +82,9 @@ class MemoryHigh(Fact, probe="inventory"):
     rss: float = 0.0  # what was in use when it was noticed
     step: int = 0
     stack: Stack = ()
+    leaf: str = ""  # "python", or the library that was running below the user's line
+    phase: int = 10
+    op: str = ""  # the eager op under way, by its function in TensorFlow: `mat_mul`
 
 
 class Built(Thinned, probe="objects"):

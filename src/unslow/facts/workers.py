@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 
 from unslow.facts.schema import Duration, Fact, Stack, Tally, Thinned
+from unslow.facts.stored_text import StoredText
 
 
 class WorkerIdentity(Fact, probe="distribute", kind="worker"):
@@ -66,7 +67,7 @@ class RemoteWork(Fact, probe="coordinator"):
 class SyncBlock(Fact, probe="distribute", kind="worker_steps"):
     """Steps of a worker, as records of `SYNC` in base64, in the order of the steps."""
 
-    data: str
+    data: str | StoredText
     records: int = 0
 
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from unslow.analyse.account import Account
     from unslow.analyse.memory.account import MemoryAccount
 
+_NEARLY_ALL = 0.9  # of a finding: a few seconds outside of the steps change no share (judgement)
+
 
 class Certainty(enum.Enum):
     """How far the facts carry: MEASURED needs no inference, LIKELY rests on one."""
@@ -68,6 +70,16 @@ class Finding:
         if stretch == self.stretch:
             return self.seconds - sum(self.elsewhere.values())
         return self.elsewhere.get(stretch, 0.0)
+
+    def is_of_training(self, run: Run) -> bool:
+        """Whether its seconds are part of the training, and not of the run outside of steps."""
+        in_steps = self.seconds_in("") >= _NEARLY_ALL * self.seconds and not self.stretch
+        return bool(run.training) and run.trained > 0 and in_steps
+
+    def share_of(self, run: Run) -> float:
+        """A share of the time in training steps, or of the run where it is no part of them."""
+        whole = run.trained if self.is_of_training(run) else run.seconds
+        return min(1.0, self.seconds / whole) if whole > 0 else 0.0
 
 
 class Safety(enum.Enum):

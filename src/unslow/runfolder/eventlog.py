@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import IO, NamedTuple
 
 from unslow.facts.json_object import JsonObject
+from unslow.facts.stored_text import StoredText
 from unslow.runfolder.layout import is_clock
 
 # Lines of one kind. The recorder writes fewer unless a program makes thousands of functions or
@@ -28,6 +29,9 @@ _KEY = re.compile(rb'"(?:key|stack)": ("(?:[^"\\]|\\.)*"|\[\[.*?\]\])')
 # Other lines refer to these by number: the first ones are read, more than any recorder writes.
 _DEFINITIONS = frozenset(("stack", "site", "source", "process", "imported", "end", "probe"))
 _MOST_DEFINITIONS = 1 << 16
+# Texts that stay in the file, by the kind of their lines: 100,000 steps take 0.5 MB of each of a
+# job's workers, and only the account of the job reads them.
+_STORED = {"worker_steps": "data"}
 _MOST_KEYS = 1 << 15  # whose last line is read; the recorder distinguishes 5,000
 
 
@@ -45,23 +49,26 @@ def share(processes: int) -> int:
     return max(_LEAST, min(MOST_OF_A_KIND, _MOST_TOGETHER // max(1, processes)))
 
 
-def read_lines(file: IO[bytes], most: int, most_bytes: int) -> Lines:
+def read_lines(file: IO[bytes], path: str, most: int, most_bytes: int) -> Lines:
     """The facts of a log: about `most` of a kind, and the last one of each key besides."""
-    counts = Counter(_kind(raw) for raw in _whole(file, most_bytes))
+    counts = Counter(_kind(raw) for _, raw in _whole(file, most_bytes))
     crowded = {kind for kind, count in counts.items() if kind and count > _room(kind, most)}
     kept = _kept(file, most_bytes, {kind: -(-counts[kind] // most) for kind in crowded})
     facts: list[JsonObject] = []
     left_out: Counter[str] = Counter()
     damaged = 0
-    for number, raw in enumerate(_whole(file, most_bytes)):
+    for number, (begin, raw) in enumerate(_whole(file, most_bytes)):
         if crowded and (kind := _kind(raw)) in crowded and number not in kept:
             left_out[kind] += 1
             continue
         fact = _parsed(raw)
         if fact is None:
             damaged += 1
-        else:
-            facts.append(fact)
+            continue
+        key = _STORED.get(fact["k"])
+        if key is not None and isinstance(fact.get(key), str):
+            fact[key] = StoredText(path, begin, len(raw), key)
+        facts.append(fact)
     return Lines(facts, damaged, _is_torn(file), left_out)
 
 
@@ -69,8 +76,8 @@ def _room(kind: str, most: int) -> int:
     return _MOST_DEFINITIONS if kind in _DEFINITIONS else most
 
 
-def _whole(file: IO[bytes], most_bytes: int) -> Iterator[bytes]:
-    """Every line that has an end and something in it."""
+def _whole(file: IO[bytes], most_bytes: int) -> Iterator[tuple[int, bytes]]:
+    """Every line that has an end and something in it, and the byte at which it begins."""
     file.seek(0)
     read = 0
     for raw in file:
@@ -78,7 +85,7 @@ def _whole(file: IO[bytes], most_bytes: int) -> Iterator[bytes]:
         if read > most_bytes or not raw.endswith(b"\n"):
             return
         if len(raw) > 1:
-            yield raw
+            yield read - len(raw), raw
 
 
 def _is_torn(file: IO[bytes]) -> bool:
@@ -96,7 +103,7 @@ def _kept(file: IO[bytes], most_bytes: int, strides: Mapping[str, int]) -> Colle
     kept: set[int] = set()
     seen: Counter[str] = Counter()
     last: dict[tuple[str, bytes], int] = {}
-    for number, raw in enumerate(_whole(file, most_bytes)):
+    for number, (_, raw) in enumerate(_whole(file, most_bytes)):
         kind = _kind(raw)
         if kind not in strides:
             continue

@@ -219,7 +219,7 @@ def read(folder: str) -> Folder:
             log.torn = log.torn or os.path.getsize(path) % ROW.size != 0
             continue
         with _opened_inside(folder, entry) as file:
-            found = read_lines(file, most, _MOST_BYTES)
+            found = read_lines(file, path, most, _MOST_BYTES)
         log.lines, log.damaged, log.left_out = found.facts, found.damaged, found.left_out
         log.torn = log.torn or found.torn
     return Folder(folder, header, list(logs.values()))

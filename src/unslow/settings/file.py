@@ -19,7 +19,7 @@ else:
 
 OWN_KEYS = ("ignore", "min_share", "runs")
 OWN_FILE, PROJECT_FILE = "unslow.toml", "pyproject.toml"
-LEAST_SHARE = 0.02  # what `diagnose` itself takes for worth reporting
+LEAST_SHARE = 0.05  # what `diagnose` itself takes for worth reporting
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,7 @@ from unslow.analyse.input.pipeline import Pipeline, pipelines
 from unslow.analyse.input.profile_iterators import ProfiledIterator, ProfiledStage
 from unslow.analyse.input.remedies import remedies
 from unslow.analyse.input.waits import waits
-from unslow.analyse.sketches.pipelines import stack_at
-from unslow.analyse.sketches.sketch import Placed, Sketch, at
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
 from unslow.facts.data import BuiltStage, Dataset, IteratorMade
 from unslow.facts.schema import Place
 from unslow.model import Phase, Run

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from unslow.analyse.input.pipeline import Pipeline, Stage, pipelines, slowest
-from unslow.analyse.sketches.pipelines import stack_at
-from unslow.analyse.sketches.sketch import Placed, Sketch, at
+from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
 from unslow.facts.data import BuiltStage, Dataset, IteratorMade, ModelNode, PipelineReading
 from unslow.facts.schema import Place
 

@@ -132,3 +132,22 @@ def test_growth_that_no_finding_names_is_not_healthy() -> None:
     assert steady.unnamed_growth == 0.0 and steady.healthy
     found = view_of(leaking)["verdict"]
     assert found["kind"] == "unexplained" and "of memory that the process gained" in found["more"]
+
+
+def _grown_in_tensorflow(phase: int) -> Run:
+    high = MemoryHigh(bytes=1e9, rss=1e9, stack=(LINE,), leaf="tensorflow", phase=phase)
+    return run_of(at(0, high), at(0, Inventory(stack=(LINE,))))
+
+
+def test_what_is_gained_in_a_call_of_tensorflow_has_its_line() -> None:
+    account = memory_account(_grown_in_tensorflow(int(Phase.OTHER)))
+    assert account is not None
+    (gained,) = (part for part in account.parts if part.name.startswith("gained"))
+    assert (str(gained.location), gained.part) == ("train.py:2", Part.TEMPORARY)
+    assert account.rest < 0.15 * account.peak
+
+
+def test_what_is_gained_while_data_is_awaited_is_not_that_of_a_call() -> None:
+    account = memory_account(_grown_in_tensorflow(int(Phase.INPUT)))
+    assert account is not None
+    assert not any(part.name.startswith("gained") for part in account.parts)

@@ -11,7 +11,7 @@ from unslow.analyse.sketches.jobs import Hand, JobSketch
 from unslow.analyse.workers.assemble import job_of
 from unslow.analyse.workers.job import NOBODY, Job, State, Work
 from unslow.analyse.workers.reasons import Why, reason_of
-from unslow.analyse.workers.step_account import Table, pace_of, shares_of, table_of
+from unslow.analyse.workers.step_account import Table, pace_of, replayed, shares_of, table_of
 from unslow.facts.table import FactTable
 from unslow.facts.workers import SyncBlock, WorkerIdentity
 from unslow.model import Run
@@ -67,6 +67,18 @@ def test_own_work_wait_and_transfer_make_up_the_step() -> None:
 def test_replaying_without_the_excess_gives_the_step_of_a_sound_job() -> None:
     faulty, sound = job_from(sketched(EQUAL, SLOW)), job_from(sketched(EQUAL, EQUAL))
     assert faulty.ideal_step == pytest.approx(sound.measured_step, rel=0.05)
+
+
+@pytest.mark.parametrize("workers", [2, 3, 8])
+def test_a_replay_keeps_the_wait_that_equal_workers_cause_each_other(workers: int) -> None:
+    """Steps are uneven by a seventh, as real ones are: the later of two is above the mean."""
+    work = np.random.default_rng(1).normal(0.02, 0.003, (workers, 2000)).astype(np.float32)
+    sound = work.max(axis=0)
+    work[-1] += 0.05
+    wall = np.tile(work.max(axis=0), (workers, 1))
+    culprit = np.full(2000, workers - 1, dtype=np.int32)
+    replay = replayed(wall, work, (workers - 1,), culprit)
+    assert replay.mean() == pytest.approx(sound.mean(), rel=0.01)
 
 
 @pytest.mark.parametrize(
@@ -162,7 +174,9 @@ def test_a_wait_for_elements_inside_the_step_is_own_work() -> None:
     table = table_from(EQUAL, EQUAL)
     for wall in table.mean["wall"]:
         wall += 0.03  # nobody computes in it
-    shares = shares_of(table, pace_of(table, {}, {1: 0.03}))
+    starving = np.zeros_like(table.end)
+    starving[1] = 0.03
+    shares = shares_of(table, pace_of(table, {}, starving))
     assert (shares.culprit[shares.judged] == 1).all()
     assert np.nanmedian(shares.own[1, :, Work.INPUT]) == pytest.approx(0.034, rel=0.05)
     assert np.nanmedian(shares.wait[0]) == pytest.approx(0.03, rel=0.05)
@@ -189,6 +203,14 @@ def test_moving_data_is_no_own_work() -> None:
     table.mean["network"][:] = 0.008  # of the 20 ms that it runs after the first launch
     shares = shares_of(table, pace_of(table, {}))
     assert np.nanmedian(shares.transfer) == pytest.approx(0.010, rel=0.05)
+
+
+def test_the_recorder_that_runs_while_a_worker_waits_is_no_own_work() -> None:
+    table = table_from(EQUAL, SLOW)
+    recorder = 0.02 * table.mean["wall"]
+    table.mean["inside"] += 0.02 * (table.mean["wall"] - table.mean["before"])
+    shares = shares_of(table, pace_of(table, {}, recorder=recorder))
+    assert np.nanmedian(shares.own[0, :, Work.COMPUTE]) == pytest.approx(0.02, rel=0.01)
 
 
 @pytest.mark.parametrize(

@@ -30,10 +30,28 @@ def test_a_dataset_may_be_completed_under_its_name() -> None:
     assert "experimental_distribute_dataset(data.repeat())" in text
 
 
+def test_a_dataset_without_a_name_gets_one() -> None:
+    made = _MADE.replace("(data)", "(data.with_options(options))")
+    text = repeat_distributed(Script("a.py", "import itertools\n" + made + _LOOP), 5).text
+    assert text == (
+        "import itertools\n"
+        "data = read().batch(32)\n"
+        "one_pass = data.with_options(options)\n"
+        "shared = strategy.experimental_distribute_dataset(one_pass.repeat())\n"
+        "for epoch in range(2):\n"
+        "    for batch in itertools.islice(shared, int(one_pass.cardinality())):\n"
+        "        train(batch)\n"
+    )
+
+
+_OFF = "options.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF\n"
+
+
 @pytest.mark.parametrize(
     ("text", "line", "reason"),
     [
-        (_MADE.replace("(data)", "(read())") + _LOOP, 4, "no name of its own"),
+        (_MADE.replace("(data)", "(sets[0])") + _LOOP, 4, "no name of its own"),
+        (_MADE + _OFF + _LOOP, 5, "not every worker gets an equal share"),
         (_MADE + "data = read()\n" + _LOOP, 5, "`data` is set again later"),
         ("shared = read()\n" + _LOOP, 3, "experimental_distribute_dataset"),
         (_MADE + "batch = next(iter(shared))\n", 3, "no `for` loop"),

@@ -23,6 +23,9 @@ READS: tuple[type[Fact], ...] = (EagerOps,)
 _HELD_SHARE = 0.6
 _FEW_SAMPLES = 15  # 0.3 s at the highest rate: fewer name no line
 _FEW_OPS = 50  # fewer are no loop over ops
+# Of the ops' own time: where compiling saves less, they are large. What is around the dispatch is
+# only known as a bound, and a bound of 6% was seen where compiling saved 2%.
+_LEAST_SAVED = 0.1
 # Dispatching an op with the Python around it, as a multiple of the dispatch alone: 5 to 15 were
 # seen for plain ops, more for Keras layers. Time beyond that is not spent on dispatching ops.
 _AROUND_DISPATCH = 15.0
@@ -73,6 +76,8 @@ def eager_calls(run: Run) -> Iterator[EagerCalls]:
         if not _repeats_ops(windows):
             continue
         cost = _Cost.of(windows)
+        if cost.saved_share < _LEAST_SAVED:
+            continue
         seconds = hot.samples * second_per_sample
         yield EagerCalls(
             region=region,

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 
 from unslow.analyse.grouping import grouped
 from unslow.analyse.host.xplane import Span, Thread, covered, read
@@ -181,7 +182,8 @@ def step_profile(threads: Iterable[Thread]) -> StepProfile:
     threads = list(threads)
     ours = [thread for thread in threads if not thread.name.startswith(_OTHER_THREADS)]
     work, waits = _worked_and_waited(ours)
-    processing = [span for thread in ours for span in thread.spans if span.name == _PROCESS]
+    spans = list(chain.from_iterable(thread.spans for thread in ours))
+    processing = [span for span in spans if span.name == _PROCESS]
     looping = [span for span in processing if span.iteration > 0]
     busy = [kernel.span for kernel in work]
     executor = covered([*processing, *busy])
@@ -195,19 +197,19 @@ def step_profile(threads: Iterable[Thread]) -> StepProfile:
         looping_kernels=covered(kernel.span for kernel in work if kernel.in_loop),
         checks=executor * _share_of_checks(work),
         iterators=profiled_iterators(threads, busy),
-        calls=_calls(span for thread in ours for span in thread.spans),
+        calls=_calls(spans),
     )
 
 
 def _calls(spans: Iterable[Span]) -> tuple[int, ...]:
     """How often each compiled function was called; a new trace of one is no other function."""
-    found = Counter(call["name"] for span in spans if (call := _COMPILED.match(span.name)))
-    return tuple(found.values())
+    calls = filter(None, (_COMPILED.match(span.name) for span in spans))
+    return tuple(Counter(call["name"] for call in calls).values())
 
 
 def _worked_and_waited(threads: Iterable[Thread]) -> tuple[list[_Kernel], list[Span]]:
     """Kernels that computed, and the spans of those that only waited."""
-    kernels = [kernel for thread in threads for kernel in _kernels(thread)]
+    kernels = list(chain.from_iterable(map(_kernels, threads)))
     work = [kernel for kernel in kernels if kernel.kind not in _WAITS]
     waits = [kernel.span for kernel in kernels if kernel.kind in _WAITS]
     return work, waits

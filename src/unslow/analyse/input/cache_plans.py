@@ -77,11 +77,10 @@ def cache_plan(run: Run, wait: Wait, pipeline: Pipeline) -> CachePlan | None:
         return None
     last = kept[-1]
     unrepeated = _movable(repeated, last)
-    is_cached = pipeline.has("Cache") and unrepeated is None
     known = _known_length(kept, made) / (repeated.count if repeated is not None else 1)
     passes = _passes(wait, pipeline, last, known)
     is_of_use = passes >= _FEWEST_PASSES and last.seen and not _is_never_full(pipeline, known)
-    if is_cached or pipeline.has("Snapshot") or not is_of_use:
+    if _is_kept(pipeline, unrepeated) or not is_of_use:
         return None
     length = known or pipeline.length * last.items
     compared = [made[stage] for stage in kept if stage in made]
@@ -99,6 +98,12 @@ def cache_plan(run: Run, wait: Wait, pipeline: Pipeline) -> CachePlan | None:
         shuffled=pipeline.has("Shuffle"),
         unrepeated=unrepeated,
     )
+
+
+def _is_kept(pipeline: Pipeline, unrepeated: Repetition | None) -> bool:
+    """Whether the pipeline keeps its elements already, in a way that is of use."""
+    is_cached = pipeline.has("Cache") and unrepeated is None
+    return is_cached or pipeline.has("Snapshot")
 
 
 def _made_again(run: Run, pipeline: Pipeline) -> dict[Stage, PythonElements]:

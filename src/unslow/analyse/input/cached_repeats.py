@@ -35,12 +35,15 @@ def cached_repeat(stages: Sequence[BuiltStage]) -> CachedRepeat | None:
         return None
     below = _upstream(stages, caches[0])
     repeats = [stage for stage in below if stage.kind == "Repeat" and (stage.count or 0) > 1]
-    # What differs from pass to pass may be cached so on purpose: as many variants of each element.
-    differs = any(stage.random or stage.python for stage in below)
-    if len(repeats) != 1 or differs:
+    if len(repeats) != 1 or any(map(_differs, below)):
         return None
     repeat = repeats[0]
     return CachedRepeat(stages[caches[0]], repeat, repeat.count or 1, _obstacle(below, repeat))
+
+
+def _differs(stage: BuiltStage) -> bool:
+    """Whether passes may differ, and be cached so on purpose: as many variants of each element."""
+    return stage.random or stage.python
 
 
 def _upstream(stages: Sequence[BuiltStage], position: int) -> list[BuiltStage]:

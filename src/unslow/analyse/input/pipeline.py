@@ -11,6 +11,7 @@ from typing import NamedTuple
 from unslow.analyse.grouping import grouped
 from unslow.analyse.input import graph_pipeline
 from unslow.analyse.input.cached_repeats import cached_repeat
+from unslow.analyse.input.dataset_variants import AllVariants, dataset_variants, first_variant
 from unslow.analyse.input.model_readings import (
     Readings,
     Work,
@@ -94,6 +95,7 @@ class Pipeline:
     fetch: float  # seconds per such fetch
     per_step: float  # batches per training step
     iterators: int
+    read: int  # of them, the ones whose models were read
     made: tuple[float, ...]  # when iterators over it were made
     sources: int  # times that the pipeline itself was built
     length: int  # the most batches that one iterator gave
@@ -102,6 +104,8 @@ class Pipeline:
     profiled: bool  # seen in a window of the profiler only
     cores: int
     spare_bytes: float  # memory that tf.data itself would allow for its buffers
+    readings: tuple[Readings, ...]  # of each iterator
+    calibration: float = 1.0  # what the times of its stages were multiplied by
 
     @property
     def in_python(self) -> bool:
@@ -134,26 +138,26 @@ class _Key(NamedTuple):
 
 def pipelines(run: Run) -> list[Pipeline]:
     """Every pipeline that gave out batches."""
-    built = graph_pipeline.stages_built(run)
-    made = grouped(run.facts(IteratorMade), lambda fact: (fact.process, fact.dataset))
+    variants = dataset_variants(run)
+    made = grouped(run.facts(IteratorMade), lambda one: first_variant(variants, one))
     found = []
-    for key, iterators in _by_pipeline(run).items():
+    for key, iterators in _by_pipeline(run, variants).items():
         whose = (key.process, key.dataset)
-        found.append(_pipeline(run, key, built.get(whose, ()), made.get(whose, ()), iterators))
+        built = variants[whose].stages if whose in variants else ()
+        found.append(_pipeline(run, key, built, made.get(whose, ()), iterators))
     return found
 
 
-def _by_pipeline(run: Run) -> dict[_Key, list[Readings]]:
-    by_iterator = grouped(run.facts(PipelineReading), lambda one: (_key(one), one.iterator))
+def _by_pipeline(run: Run, variants: AllVariants) -> dict[_Key, list[Readings]]:
+    def key(reading: PipelineReading) -> _Key:
+        return _Key(*first_variant(variants, reading), reading.evaluates)
+
+    by_iterator = grouped(run.facts(PipelineReading), lambda one: (key(one), one.iterator))
     iterators = [Readings(tuple(readings)) for readings in by_iterator.values()]
     iterators += graph_pipeline.profiled_readings(run)
     # Keras makes one iterator more than it needs.
     used = [one for one in iterators if one.last.elements]
-    return grouped(used, lambda one: _key(one.last))
-
-
-def _key(reading: PipelineReading) -> _Key:
-    return _Key(reading.process, reading.dataset, reading.evaluates)
+    return grouped(used, lambda one: key(one.last))
 
 
 def _pipeline(
@@ -182,6 +186,7 @@ def _pipeline(
         fetch=sum(one.fetch for one in last) / max(1, fetches),
         per_step=_per_step(iterators),
         iterators=max((one.n for one in made), default=0),
+        read=len(iterators),
         made=tuple(one.time for one in made if not one.graph),  # a graph only defines it
         sources=max((one.sources for one in made), default=1),
         length=length,
@@ -190,6 +195,7 @@ def _pipeline(
         profiled=iterators[0].profiled,
         cores=max(one.cpu_budget for one in last),
         spare_bytes=last[-1].ram_budget,
+        readings=tuple(iterators),
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from unslow.analyse.input import cache_plans, waits
 from unslow.analyse.input.cache_plans import CachePlan, cache_plan, computes
+from unslow.analyse.input.discarded_elements import Discard, largest_discard
 from unslow.analyse.input.pipeline import Pipeline, Stage, slowest, without
 from unslow.analyse.input.waits import (
     Machine,
@@ -33,6 +34,7 @@ _LEAST_WORK = 0.25  # of a wait, as the work of the slowest stage: in a burst ot
 _LEAST_UNEXPLAINED = 0.25  # of a step: a smaller wait that no stage explains may be noise
 _LONGEST_READY_FETCH = 1e-3  # seconds per step: so long does no fetch of a ready batch take
 _CHEAP_ELEMENT = 400e-6  # seconds per element below which calling a function is a real part of it
+_LEAST_DISCARDED = 0.10  # of a step: a few elements that a split skips are no fault (judgement)
 _SMALLEST_BATCH = 8  # elements: calls of a function on fewer do not add up
 
 
@@ -51,12 +53,13 @@ class PythonWork:
 class Remedy:
     """One remedy: its kind, the stage it applies to, and what a step would take then."""
 
-    kind: str  # threads, parallel, vectorise, cache, prefetch, python, none
+    kind: str  # threads, parallel, vectorise, cache, discard, prefetch, python, none
     stage: Stage | None
     after: float  # seconds per step
     share: float = 1.0  # of the steps that gain by it
     python: PythonWork | None = None
     cache: CachePlan | None = None
+    discard: Discard | None = None
 
     def saved(self, wait: Wait) -> float:
         return max(0.0, wait.step - self.after) * wait.steps * self.share
@@ -99,6 +102,7 @@ def remedies(run: Run, wait: Wait) -> list[Remedy]:
         *_parallel(case),
         *_vectorise(case),
         *cached,
+        *_discard(case),
         *_prefetch(case),
     ]
     found.sort(key=lambda remedy: -_worth(remedy, wait))
@@ -224,6 +228,15 @@ def _prefetch(case: _Case) -> Iterable[Remedy]:
         top = case.stages[0]
         ahead = replace(top, name="Prefetch", busy=0.0, asynchronous=True, parallelism=1.0)
         yield Remedy("prefetch", top, case.step_with((ahead, *case.stages)))
+
+
+def _discard(case: _Case) -> Iterable[Remedy]:
+    """Throw elements away before the work on them is done."""
+    wait = case.wait
+    found = largest_discard(wait, case.pipeline)
+    if found is not None and found.seconds >= _LEAST_DISCARDED * wait.step:
+        after = wait.step - min(found.seconds, wait.per_step)
+        yield Remedy("discard", found.by, after, discard=found)
 
 
 def _cache(case: _Case, plan: CachePlan | None) -> Iterable[Remedy]:

@@ -186,8 +186,9 @@ def calibrated(pipeline: Pipeline, step: float) -> Pipeline:
     most = step / pipeline.per_step
     if seconds <= most:
         return pipeline
-    stages = tuple(replace(stage, busy=stage.busy * most / seconds) for stage in pipeline.stages)
-    return replace(pipeline, stages=stages)
+    factor = most / seconds
+    stages = tuple(replace(stage, busy=stage.busy * factor) for stage in pipeline.stages)
+    return replace(pipeline, stages=stages, calibration=factor)
 
 
 def _overhead(pipeline: Pipeline) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from unslow.analyse.memory.call_growth import call_growth
 from unslow.analyse.memory.parts import MemoryPart, Part
 from unslow.analyse.places import shown
 from unslow.facts.keras import Prediction, Validation
@@ -18,7 +19,7 @@ def activations(run: Run, process: Process, unexplained: float) -> Iterator[Memo
     """Of what nothing else explains, what was gained while a model ran: at first, and later on."""
     highs = run.facts(MemoryHigh, process.index)
     start = float(process.ticks.columns["rss"][0])
-    runs = list(_model_runs(run, process))
+    runs = list(_model_runs(run, process, start))
     gained = {each: _gained(highs, start, each) for each in runs}
     own = []
     for each in runs:
@@ -59,8 +60,23 @@ def most_between(highs: Iterable[MemoryHigh], first: float, last: float) -> floa
     return max((high.bytes for high in highs if first <= high.time <= last), default=0.0)
 
 
-def _model_runs(run: Run, process: Process) -> Iterator[_ModelRun]:
-    """The steps of each loop, and each call of predict and evaluate."""
+def _model_runs(run: Run, process: Process, start: float) -> Iterator[_ModelRun]:
+    """The steps of each loop, each call of predict and evaluate, and what runs outside of them."""
+    known = list(_runs_of_keras_and_steps(run, process))
+    yield from known
+    for grown in call_growth(run, process.index, start):
+        where = shown(run, (grown.place,))
+        if grown.call is not None:
+            name = f"gained in a call of `{grown.call.name}` with {grown.call.rows:,} rows"
+        elif any(each.first <= grown.last and grown.first <= each.last for each in known):
+            continue
+        else:
+            name = "gained in TensorFlow, called here"
+        part = MemoryPart(Part.TEMPORARY, name, 0.0, where)
+        yield _ModelRun(part, grown.first, grown.last)
+
+
+def _runs_of_keras_and_steps(run: Run, process: Process) -> Iterator[_ModelRun]:
     for loop in run.loops_of(process.index):
         if not len(loop.end):
             continue

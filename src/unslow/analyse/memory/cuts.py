@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +21,8 @@ from unslow.analyse.memory.account import (
 )
 from unslow.analyse.memory.activations import most_between, most_until
 from unslow.analyse.memory.bindings import Names, names_of
+from unslow.analyse.memory.call_growth import CallGrowth, call_growth
+from unslow.analyse.memory.copied_arrays import copies_by_origin
 from unslow.analyse.memory.parts import Part
 from unslow.analyse.memory.pipeline_buffers import (
     RepeatedCache,
@@ -30,8 +32,11 @@ from unslow.analyse.memory.pipeline_buffers import (
 from unslow.analyse.places import by_users, function_of
 from unslow.facts.data import BuiltStage, Dataset
 from unslow.facts.keras import Fit, Prediction, Validation
-from unslow.facts.memory import Broadcast, Holding, MemoryHigh, Weights
+from unslow.facts.memory import Broadcast, Holding, Inventory, MemoryHigh, ModelCall, Weights
+from unslow.facts.schema import Place
 from unslow.model import Location, Run
+from unslow.syntax.nodes import COMPREHENSIONS, lines_of, words
+from unslow.syntax.tree import tree_of
 
 READS = (*memory_account.READS, Prediction, Fit, Broadcast)
 _FLOAT32 = 4  # bytes of a number
@@ -44,6 +49,15 @@ _ONE_ELEMENT = 32 << 20  # bytes of a single element of a pipeline that holds al
 _COPIES = 4
 _MOST_OF_TEMPORARIES = 0.5  # else the peak may have been reached by something else (judgement)
 _SEEN = 0.8  # of a tensor's bytes, at least, in temporaries: other parts are estimates (judgement)
+_BLOCKS = 16  # of rows, in the place of all at once: what is left is small beside the rest
+# Eager ops that compute each row by itself, whose results a loop over blocks of rows would reduce
+# one by one; a decomposition of a matrix needs all of it. By their functions in TensorFlow.
+_BY_ROW = words(
+    "abs add_v2 arg_max arg_min batch_mat_mul batch_mat_mul_v2 batch_mat_mul_v3 broadcast_to cast"
+    " div_no_nan einsum equal exp expand_dims greater greater_equal less less_equal log mat_mul"
+    " maximum mean minimum mul neg _pow _sum _max _min real_div rsqrt select_v2 sqrt square"
+    " squared_difference sub tanh tile top_kv2"
+)
 _INSTALLED = "-packages/"  # site-packages and dist-packages: not the user's own functions
 
 
@@ -59,6 +73,8 @@ class Reason(enum.Enum):
     ONE_ELEMENT = "a dataset with a single element"
     CONSTANT = "arrays baked into a graph"
     BROADCAST = "a broadcast that is reduced at once"
+    CALL = "a model called with all rows at once"
+    OPS = "a large intermediate result of eager ops"
     REPEATED = "a cache behind a repetition"
     PREFETCH = "a prefetch of far more than a step needs"
 
@@ -74,47 +90,63 @@ class Cut:
     instead: str = ""  # what the reason needs to say more: the batch of fit, the name of a copy
     after: int = 0  # of a copy: the line after which nothing reads it
     dropped: float = math.inf  # of a copy: bytes of the peak that go if it is dropped there
+    copies: tuple[str, ...] = ()  # names of what was made from it, which goes with it
     cache: RepeatedCache | None = None
+    rows: str = ""  # of a call: how many it was given
+    needs: str = ""  # of a call: the memory that it takes in batches
 
 
 def cuts_of(run: Run, account: MemoryAccount) -> list[Cut]:
     """All of them, the largest first; what one frees no other counts again."""
-    labels = [_one_hot(run, account, held) for held in account.held if held.one_hot]
-    copies = list(_copies(run, account))
-    gone = {cut.name for cut in (*labels, *copies)}
-    wide = [cut for cut in _wide(run, account) if cut.name not in gone]
+    labels = list(_one_hot(run, account))
+    sparse = {name for cut in labels for name in (cut.name, *cut.copies)}
+    copies = [cut for cut in _copies(run, account) if cut.name not in sparse]
+    gone = sparse.union(cut.name for cut in copies)
+    wide = list(_wide(run, account, gone))
     found = [*labels, *copies, *wide, *_batches(run, account)]
     found += [*_single_elements(run, account), *_constants(account)]
     found += [*_broadcasts(run, account), *_repeated(run, account), *_prefetched(run, account)]
+    found += _single_calls(run, account)
     return sorted(found, key=lambda cut: -cut.frees)
 
 
-def _one_hot(run: Run, account: MemoryAccount, held: Holding) -> Cut:
+def _one_hot(run: Run, account: MemoryAccount) -> Iterator[Cut]:
     """Integer labels take a number per row; Keras also copies what it is given as float32."""
-    cast = 1 if held.dtype == "float32" else 2
-    casts = cast if held.fed and _is_at_call(account, held) else 0
-    frees = held.bytes + casts * _FLOAT32 * elements(held)
-    classes = f"{held.shape[-1]:,}"
-    return Cut(Reason.ONE_HOT, frees, holding_line(run, held), held.path, instead=classes)
+    arrays = [held for held in account.held if held.one_hot]
+    for origin, family in copies_by_origin(run, arrays).items():
+        frees = sum(held.bytes + _cast_bytes(account, held) for held in family)
+        names = tuple(held.path for held in family if held is not origin)
+        where, classes = holding_line(run, origin), f"{origin.shape[-1]:,}"
+        yield Cut(Reason.ONE_HOT, frees, where, origin.path, instead=classes, copies=names)
+
+
+def _cast_bytes(account: MemoryAccount, held: Holding) -> float:
+    """What Keras's float32 copies of an array take at the peak."""
+    casts = 1 if held.dtype == "float32" else 2
+    return float(casts * _FLOAT32 * elements(held)) if _is_at_call(account, held) else 0.0
 
 
 def _is_at_call(account: MemoryAccount, held: Holding) -> bool:
     """Whether the peak was reached in the call that the array was given to."""
-    return account.at is not None and f".{held.fed}(" in account.at.code
+    return bool(held.fed) and account.at is not None and f".{held.fed}(" in account.at.code
 
 
-def _wide(run: Run, account: MemoryAccount) -> Iterator[Cut]:
-    """Arrays of float64 that a model in float32 was given."""
+def _wide(run: Run, account: MemoryAccount, gone: Container[str]) -> Iterator[Cut]:
+    """Arrays of float64 that a model in float32 was given, and those that they were copied from."""
     weights = run.facts(Weights, account.process)
     if not weights or any(each.wide_bytes for each in weights):
         return
-    for held in filter(_is_wide, account.held):
-        copies = 2 if _is_at_call(account, held) else 1
-        yield Cut(Reason.WIDE, copies * held.bytes / 2, holding_line(run, held), held.path)
+    arrays = [held for held in account.held if _is_wide(held) and held.path not in gone]
+    for origin, family in copies_by_origin(run, arrays).items():
+        if not any(held.fed for held in family):
+            continue
+        frees = sum(held.bytes / 2 * (1 + _is_at_call(account, held)) for held in family)
+        names = tuple(held.path for held in family if held is not origin)
+        yield Cut(Reason.WIDE, frees, holding_line(run, origin), origin.path, copies=names)
 
 
 def _is_wide(held: Holding) -> bool:
-    return bool(held.fed) and not held.one_hot and held.dtype == "float64"
+    return not held.one_hot and held.dtype == "float64"
 
 
 def _copies(run: Run, account: MemoryAccount) -> Iterator[Cut]:
@@ -265,3 +297,85 @@ def _prefetched(run: Run, account: MemoryAccount) -> Iterator[Cut]:
     for where, buffer in by_line.items():
         held = f"{buffer.elements:,.0f}"
         yield Cut(Reason.PREFETCH, buffer.frees, where, say.size(buffer.bytes), held)
+
+
+def _single_calls(run: Run, account: MemoryAccount) -> Iterator[Cut]:
+    """Eager calls outside of steps that reached the peak, with all of their rows at once."""
+    calls = call_growth(run, account.process, account.start)
+    near = [each for each in calls if each.level >= _NEAR_PEAK * account.peak]
+    by_line = largest_of_each(near, lambda grown: grown.place, lambda grown: grown.bytes)
+    for place, grown in by_line.items():
+        where = say.place(run, place)
+        at_peak = account.at if grown.last == account.time else where
+        freed = sum(
+            part.bytes
+            for part in account.parts
+            if part.part is Part.TEMPORARY and part.location in (where, at_peak)
+        )
+        freed = min(freed, grown.bytes)
+        if grown.call is not None:
+            yield from _model_call(run, account, grown.call, freed, where)
+        elif _is_intermediate(run, account, grown) and grown.unnamed is not None:
+            sides = " × ".join(f"{side:,}" for side in grown.unnamed.shape)
+            yield Cut(
+                Reason.OPS,
+                freed * (1 - 1 / _BLOCKS),
+                where,
+                sides,
+                instead=f"{math.ceil(grown.unnamed.shape[0] / _BLOCKS):,}",
+                needs=say.size(freed / _BLOCKS),
+            )
+
+
+def _model_call(
+    run: Run, account: MemoryAccount, call: ModelCall, freed: float, where: Location | None
+) -> Iterator[Cut]:
+    usual = _fit_batch(run, account.process)
+    if call.rows < _LARGER_BATCH * usual or _is_batch_of_loop(run, account, call):
+        return
+    share = usual / call.rows
+    yield Cut(
+        Reason.CALL,
+        freed * (1 - share),
+        where,
+        call.name,
+        instead=f"{usual:.0f}",
+        rows=f"{call.rows:,}",
+        needs=say.size(freed * share),
+    )
+
+
+def _is_batch_of_loop(run: Run, account: MemoryAccount, call: ModelCall) -> bool:
+    """Whether the rows are a part that a loop takes, whose size was chosen.
+
+    A loop may also give a model all rows in each turn: those of an array made before it.
+    """
+    if not any(_is_in_loop(run, place) for place in call.stack):
+        return False
+    whole = (held for held in account.held if held.shape and held.shape[0] == call.rows)
+    return not any(_is_made_once(run, held) for held in whole)
+
+
+def _is_in_loop(run: Run, place: Place) -> bool:
+    tree = tree_of(run.sources.get(place.file, ""))
+    comprehensions = (node for kind in COMPREHENSIONS for node in tree.every(kind))
+    return bool(tree.loops_at(place.line)) or any(
+        place.line in lines_of(node) for node in comprehensions
+    )
+
+
+def _is_made_once(run: Run, held: Holding) -> bool:
+    names = names_of(run.sources.get(held.file, ""), held.function)
+    bindings = names.bindings.get(held.path, ())
+    return bool(bindings) and not any(binding.in_loop for binding in bindings)
+
+
+def _is_intermediate(run: Run, account: MemoryAccount, grown: CallGrowth) -> bool:
+    """Whether ops made a tensor far larger than all data, of which each row is used by itself."""
+    made = grown.unnamed
+    if made is None or made.shape[0] < _BLOCKS or _COPIES * made.largest < grown.bytes:
+        return False
+    taken = run.facts(Inventory, account.process)
+    held = max((each.bytes for one in taken for each in one.held), default=0.0)
+    ops = grown.ops - {""}
+    return made.largest >= _LARGER_BATCH * held and bool(ops) and ops <= _BY_ROW

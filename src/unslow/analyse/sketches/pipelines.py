@@ -5,14 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from unslow.analyse.sketches.sketch import Placed, at
+from unslow.analyse.sketches.sketch import Placed, at, stack_at
 from unslow.facts.data import BuiltStage, Dataset, IteratorMade, ModelNode, PipelineReading
-from unslow.facts.schema import Place, Stack
-
-
-def stack_at(line: int, function: str = "<module>") -> Stack:
-    """A stack of one line of the sketched script."""
-    return (Place("train.py", line, function),)
 
 
 @dataclass(frozen=True)
@@ -58,7 +52,12 @@ class Made:
 
 
 def pipeline_facts(
-    *stages: Made, wait: float, steps: int = 100, in_python: bool = True, passes: int = 1
+    *stages: Made,
+    wait: float,
+    steps: int = 100,
+    in_python: bool = True,
+    passes: int = 1,
+    evaluates: bool = False,
 ) -> list[Placed]:
     """A pipeline, stages from the source up, each of whose batches is waited for `wait` seconds."""
     built = [stage for one in reversed(stages) if one.line for stage in one.built()]
@@ -72,11 +71,13 @@ def pipeline_facts(
     for number in range(1, passes + 1):
         first = (number - 1) * length
         made = IteratorMade(n=number, iterator=number, dataset=1, stack=stack_at(10))
+        made = made.replace(evaluates=evaluates)
         facts.append(at(first, made))
         for done in (1, length // 2, length):
             reading = PipelineReading(
                 iterator=number,
                 dataset=1,
+                evaluates=evaluates,
                 step=first + done,
                 elements=done,
                 wait=wait * max(0, done - 1),

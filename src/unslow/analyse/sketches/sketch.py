@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from unslow.analyse.stats.trend import trend_of
-from unslow.facts.schema import Fact
+from unslow.facts.schema import Fact, Place, Stack
 from unslow.facts.table import FactTable
 from unslow.model import Location, Loop, Phase, Process, Run, Sample, Ticks
 
@@ -36,6 +36,17 @@ class Placed:
 
 def at(step: int, seen: Fact) -> Placed:
     return Placed(step, seen)
+
+
+def stack_at(line: int, function: str = "<module>") -> Stack:
+    """A stack of one line of the sketched script."""
+    return (Place("train.py", line, function),)
+
+
+def sampled(line: int, leaf: str, early: int, late: int, phase: Phase = Phase.OTHER) -> Sample:
+    """Samples at a line, all of them in steps, in the first half of the run and the second."""
+    count = early + late
+    return Sample((Location("train.py", line),), leaf, 0, True, early, late, count, phase)
 
 
 @dataclass(frozen=True)

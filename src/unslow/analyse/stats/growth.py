@@ -125,11 +125,9 @@ class Law:
     def rate(self) -> Slope:
         return self.line.rate
 
-    def forecast(self, step: float, counter: float | None = None) -> float:
-        """The value at a step; the counter's value there is extrapolated where it is not given."""
-        if self.counter is None:
-            return self.line.at(step)
-        return self.line.at(self.counter.at(step) if counter is None else counter)
+    def forecast(self, step: float) -> float:
+        """The value at a step, or at what the counter is expected to be there."""
+        return self.line.at(step if self.counter is None else self.counter.at(step))
 
 
 def fit_law(

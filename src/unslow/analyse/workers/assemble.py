@@ -9,11 +9,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from unslow.analyse.input import waits as input_waits
+from unslow.analyse.input import pipeline
 from unslow.analyse.workers.collectives import collectives_of
-from unslow.analyse.workers.job import Exact, Job, RemoteWorker
+from unslow.analyse.workers.job import Exact, Floats, Job, RemoteWorker
 from unslow.analyse.workers.members import Member, Members, members_of
 from unslow.analyse.workers.records import records_of
+from unslow.analyse.workers.starvation import starvation_of
 from unslow.analyse.workers.step_account import (
     Table,
     pace_of,
@@ -23,6 +24,8 @@ from unslow.analyse.workers.step_account import (
     table_of,
 )
 from unslow.analyse.workers.windows import exact_of
+from unslow.facts.process import Tick
+from unslow.facts.stored_text import StoredText
 from unslow.facts.workers import (
     Collective,
     RemoteWork,
@@ -40,7 +43,8 @@ READS = (
     Collective,
     RemoteWork,
     SharedWindow,
-    *input_waits.READS,
+    Tick,
+    *pipeline.READS,
 )
 _MOST_JOBS = 4
 _JOBS: dict[int, tuple[weakref.ref[Run], Job | None]] = {}  # by the id of the run
@@ -59,13 +63,10 @@ def job_of(run: Run) -> Job | None:
 
 
 def _job_of(run: Run) -> Job | None:
-    found = list(_members(run))
-    if not found:
-        return None
-    members = members_of(run, found)
+    members, table = _recorded(run)
     if len(members.training) + len(members.others) < 2 and members.size < 2:
         return None
-    job = build(members, run)
+    job = _account(run, members, table)
     return replace(
         job,
         collectives=collectives_of(run, job),
@@ -74,9 +75,18 @@ def _job_of(run: Run) -> Job | None:
     )
 
 
+def _recorded(run: Run) -> tuple[Members, Table]:
+    """Who belongs to the job, and the steps of those that train.
+
+    The records go no further: those of 1,000 workers take as much memory as the table.
+    """
+    members, records = members_of(run, list(_members(run)))
+    return members, table_of(aligned(records))
+
+
 def _members(run: Run) -> Iterable[Member]:
     identities = {fact.process: fact for fact in run.facts(WorkerIdentity)}  # the last one counts
-    blocks: dict[int, list[str]] = {}
+    blocks: dict[int, list[str | StoredText]] = {}
     for block in run.facts(SyncBlock):
         blocks.setdefault(block.process, []).append(block.data)
     for process in run.processes:
@@ -86,19 +96,18 @@ def _members(run: Run) -> Iterable[Member]:
             yield Member(process, identity, records)
 
 
-def build(members: Members, run: Run | None = None) -> Job:
-    """The account of a job from its workers' records; windows are read where there is a run."""
-    workers = tuple(worker for worker, _ in members.training)
-    records = aligned([records for _, records in members.training])
-    table = table_of(records)
+def _account(run: Run, members: Members, table: Table) -> Job:
+    workers = members.training
     exact: Exact | None = None
     busy: Mapping[int, float] = {}
-    fed: Mapping[int, float] = {}
-    if run is not None and len(workers) > 1:
+    starving: Floats | None = None
+    recorder: Floats | None = None
+    if len(workers) > 1:
         processes = [worker.process for worker in workers]
         exact, busy = exact_of(run, processes, table)
-        fed = _fed_inside(run, processes)
-    shares = shares_of(table, pace_of(table, busy, fed), exact)
+        starving = starvation_of(run, processes, table)
+        recorder = _recorder(run, processes, table)
+    shares = shares_of(table, pace_of(table, busy, starving, recorder), exact)
     own = shares.own.sum(axis=2)
     stragglers = stragglers_of(shares, table.mean["wall"], table.columns.count)
     return Job(
@@ -112,7 +121,7 @@ def build(members: Members, run: Run | None = None) -> Job:
         transfer=shares.transfer,
         culprit=shares.culprit,
         blamed=shares.blamed,
-        ideal=replayed(table.mean["wall"], own, stragglers),
+        ideal=replayed(table.mean["wall"], own, stragglers, shares.culprit),
         elements=table.mean["elements"],
         delay=table.mean["delay"],
         cpu=table.mean["inside"] + table.mean["outside"],
@@ -127,16 +136,17 @@ def build(members: Members, run: Run | None = None) -> Job:
     )
 
 
-def _fed_inside(run: Run, processes: Sequence[int]) -> dict[int, float]:
-    """Per row: seconds of a step in which its compiled call waits for an element."""
-    rows = {process: row for row, process in enumerate(processes)}
-    seconds, steps = dict.fromkeys(rows.values(), 0.0), dict.fromkeys(rows.values(), 0)
-    for wait in input_waits.waits(run):
-        row = rows.get(wait.loop.process)
-        if row is not None:
-            seconds[row] += wait.hidden * wait.steps
-            steps[row] += wait.steps
-    return {row: seconds[row] / steps[row] for row in seconds if steps[row]}
+def _recorder(run: Run, processes: Sequence[int], table: Table) -> Floats:
+    """Rows x columns: processor seconds of a step that the recorder's own thread took."""
+    found = np.zeros(table.end.shape, dtype=np.float32)
+    for row, process in enumerate(processes):
+        ticks = [tick for tick in run.facts(Tick, process) if tick.watcher]
+        if not ticks:
+            continue
+        spent = [tick.own_cpu * 1e-9 for tick in ticks]
+        until = np.interp(table.end[row], [tick.time for tick in ticks], spent)
+        found[row] = np.diff(until, prepend=until[0]) / table.columns.count
+    return np.nan_to_num(found)
 
 
 def aligned(records: Sequence[np.ndarray]) -> list[np.ndarray]:

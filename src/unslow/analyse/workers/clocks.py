@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from unslow.analyse.workers.job import Clock, Origin
 from unslow.analyse.workers.records import records_of
 from unslow.facts.process import ProcessStart
+from unslow.facts.stored_text import StoredText
 from unslow.facts.workers import SyncBlock, WorkerIdentity
 from unslow.runfolder.layout import ProcessLog
 
@@ -32,10 +32,9 @@ class Timed:
     began: int  # by its own clock
     wall: int  # the wall's time at 0 of its own clock
     job: str  # of which it is a worker; "" for none
-    blocks: tuple[str, ...] = ()  # records of its steps, unread: most runs have one clock
+    blocks: tuple[str | StoredText, ...] = ()  # of its steps, unread: most runs have one clock
 
-    @cached_property
-    def records(self) -> np.ndarray:
+    def read(self) -> np.ndarray:
         return records_of(self.blocks)
 
 
@@ -43,7 +42,8 @@ def timed(log: ProcessLog, began: int) -> Timed:
     """A process as it was written, before anything is decoded."""
     head = next((line for line in log.lines if line["k"] == ProcessStart.kind), {})
     identity = next((line for line in log.lines if line["k"] == WorkerIdentity.kind), {})
-    blocks = [str(line.get("data", "")) for line in log.lines if line["k"] == SyncBlock.kind]
+    facts = [line.get("data") for line in log.lines if line["k"] == SyncBlock.kind]
+    blocks = [data for data in facts if isinstance(data, str | StoredText)]
     return Timed(
         host=str(head.get("host", "")),
         began=began,
@@ -102,18 +102,19 @@ def _by_steps(
 ) -> dict[int, Clock]:
     """How much later each clock shows the same step than the first that has steps."""
     shifts: dict[int, Clock] = {}
-    reference: Timed | None = None
-    of_reference = -1
+    reference = np.zeros(0)
+    job, of_reference = "", -1
     for process, group in zip(processes, groups, strict=True):
-        if not process.job or len(process.records) < _ENOUGH or group in shifts:
+        if not process.job or group in shifts or job not in ("", process.job):
             continue
-        if reference is None:
-            reference, of_reference = process, group
+        records = process.read()  # those of all processes are never held together
+        if len(records) < _ENOUGH:
+            continue
+        if not job:
+            reference, job, of_reference = records, process.job, group
             shifts[group] = Clock()
             continue
-        if process.job != reference.job:
-            continue
-        ends = _same_ends(reference.records, process.records)
+        ends = _same_ends(reference, records)
         if len(ends[0]) < _ENOUGH:
             continue
         apart = (ends[0] + walls[of_reference]) - (ends[1] + walls[group])

@@ -137,7 +137,7 @@ class Job:
     transfer: Floats  # columns
     culprit: npt.NDArray[np.int32]  # columns: the row that waited least; NOBODY where all are close
     blamed: Floats  # columns: what the median other worker waited for it
-    ideal: Floats  # columns: the step by replay, with every worker's excess removed
+    ideal: Floats  # columns: the step by replay, with others in the place of stragglers
     elements: Floats  # rows x columns: numbers in a batch
     delay: Floats  # rows x columns: threads that waited for a processor
     cpu: Floats  # rows x columns: processor time of the process

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -33,34 +33,36 @@ class Member:
 class Members:
     """The processes of one job: those that train, the others, and what was odd."""
 
-    training: tuple[tuple[Worker, np.ndarray], ...]  # with the records of their steps
+    training: tuple[Worker, ...]
     others: tuple[Worker, ...]
     size: int
     notes: tuple[str, ...]
 
 
-def members_of(run: Run, found: Sequence[Member]) -> Members:
-    """Sort the recorded processes of a run into one job."""
+def members_of(run: Run, found: Sequence[Member]) -> tuple[Members, list[np.ndarray]]:
+    """Sort the recorded processes of a run into one job; the records of those that train."""
     notes: list[str] = []
     mine = _of_one_job(found, notes)
-    training: list[tuple[Worker, np.ndarray]] = []
+    training: list[Worker] = []
+    records: list[np.ndarray] = []
     others: list[Worker] = []
     by_name: dict[tuple[str, int], list[Member]] = {}
     for member in mine:
         by_name.setdefault((member.identity.role, member.identity.index), []).append(member)
     for name in sorted(by_name, key=lambda name: (_rank(name[0]), name[1])):
-        for worker, records in _same_name(run, by_name[name], notes):
+        for worker, own in _same_name(run, by_name[name], notes):
             if worker.role in TRAINS:
-                training.append((worker, records))
+                training.append(worker)
+                records.append(own)
             else:
                 others.append(worker)
     size = max((member.identity.size for member in mine), default=0)
     others += _missing(size, training, notes)
     leader = next((worker for worker in others if worker.role == "coordinator"), None)
     if leader is not None:
-        training = [(_served(leader, worker), records) for worker, records in training]
+        training = [_served(leader, worker) for worker in training]
         others = [_served(leader, worker) for worker in others]
-    return Members(tuple(_marked_late(training)), tuple(others), size, tuple(notes))
+    return Members(tuple(_marked_late(training)), tuple(others), size, tuple(notes)), records
 
 
 def _served(leader: Worker, worker: Worker) -> Worker:
@@ -135,24 +137,19 @@ def _state(run: Run, process: Process) -> State:
     return State.WHOLE if process.how in ("exit", "detached") else State.DIED
 
 
-def _marked_late(training: Sequence[tuple[Worker, np.ndarray]]) -> list[tuple[Worker, np.ndarray]]:
+def _marked_late(training: Sequence[Worker]) -> Iterator[Worker]:
     """The same, with those marked that started much later than most."""
-    starts = sorted(worker.started for worker, _ in training)
+    starts = sorted(worker.started for worker in training)
     usual = starts[(len(starts) - 1) // 2] if starts else 0.0
-    marked = []
-    for worker, records in training:
-        if worker.state is State.WHOLE and worker.started > usual + LATE:
-            worker = replace(worker, state=State.LATE)
-        marked.append((worker, records))
-    return marked
+    for worker in training:
+        is_late = worker.state is State.WHOLE and worker.started > usual + LATE
+        yield replace(worker, state=State.LATE) if is_late else worker
 
 
-def _missing(
-    size: int, training: Sequence[tuple[Worker, np.ndarray]], notes: list[str]
-) -> list[Worker]:
+def _missing(size: int, training: Sequence[Worker], notes: list[str]) -> list[Worker]:
     """Those that the cluster names and that left no recording."""
-    known = {worker.index for worker, _ in training if worker.role == "worker"}
-    chiefs = sum(worker.role == "chief" for worker, _ in training)
+    known = {worker.index for worker in training if worker.role == "worker"}
+    chiefs = sum(worker.role == "chief" for worker in training)
     absent = [index for index in range(max(0, size - chiefs)) if index not in known]
     if not size or not training or len(training) >= size or not absent:
         return []

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from unslow.analyse.workers.job import Origin
+from unslow.facts.stored_text import StoredText
 from unslow.facts.workers import SYNC, SYNC_FIELDS
 
 _FORMS = {"q": "<i8", "I": "<u4", "f": "<f4"}
@@ -19,7 +20,7 @@ _LONGEST = 1e8  # seconds, three years: a sum beyond it is damage
 SUMS = [name for name, form in SYNC_FIELDS if form == "f"]
 
 
-def records_of(blocks: Iterable[str], origin: Origin | None = None) -> np.ndarray:
+def records_of(blocks: Iterable[str | StoredText], origin: Origin | None = None) -> np.ndarray:
     """The records of some blocks, in order of their steps; damaged ones are left out.
 
     `origin`: when the run began by the process's clock; ends are nanoseconds since then.
@@ -40,9 +41,10 @@ def records_of(blocks: Iterable[str], origin: Origin | None = None) -> np.ndarra
     return found
 
 
-def _decoded(block: str) -> bytes:
+def _decoded(block: str | StoredText) -> bytes:
+    text = block.read() if isinstance(block, StoredText) else block
     try:
-        data = base64.b64decode(block, validate=True)
+        data = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
         return b""
     return data[: len(data) // SYNC.size * SYNC.size]

@@ -129,16 +129,21 @@ class Pace:
 
     rate: Floats  # processor seconds per second
     starved: Floats  # seconds per step in which it could not run, and its peers could
-    fed: Floats  # seconds per step in which its compiled steps wait for an element
+    starving: Floats  # rows x columns: seconds in which its compiled steps wait for an element
     network: Floats  # processor seconds per step that moving data takes: no own work
+    recorder: Floats  # rows x columns: those that the recorder's thread takes in a step's call
 
 
 def pace_of(
-    table: Table, measured: Mapping[int, float], fed: Mapping[int, float] | None = None
+    table: Table,
+    measured: Mapping[int, float],
+    starving: Floats | None = None,
+    recorder: Floats | None = None,
 ) -> Pace:
     """The pace of every worker; `measured`: rates that windows gave, which hold all there is.
 
-    `fed`: what tf.data's models of the iterators say, in seconds per step.
+    `starving`: what tf.data's models of the iterators say. `recorder`: processor seconds per step
+    of its thread, which also runs while a worker waits, for 1 % of the time in short jobs.
 
     Others are taken to compute on one processor at least, or on as many as the busiest worker,
     which waited least.
@@ -155,13 +160,13 @@ def pace_of(
     network[:] = network.min(initial=np.inf)
     rate = np.full(len(share), max(1.0, float(share.max(initial=0.0))), dtype=np.float32)
     starved = _starved(delay, cpu).astype(np.float32)
-    hidden = np.zeros(len(share), dtype=np.float32)
-    for row, seconds in (fed or {}).items():
-        hidden[row] = seconds
+    nothing = np.zeros_like(mean["wall"])
+    starving = nothing if starving is None else starving
+    recorder = nothing if recorder is None else recorder * inside / np.maximum(mean["wall"], 1e-9)
     for row, found in measured.items():
         rate[row] = max(found, _LEAST_RATE)
-        starved[row] = hidden[row] = network[row] = 0
-    return Pace(rate, starved, hidden, network)
+        starved[row] = starving[row] = network[row] = recorder[row] = 0
+    return Pace(rate, starved, starving, network, recorder)
 
 
 def _starved(delay: Floats, cpu: Floats) -> Floats:
@@ -182,7 +187,8 @@ def shares_of(table: Table, pace: Pace, exact: Exact | None = None) -> Shares:
     wall, before = mean["wall"], mean["before"]
     transferred = exact.transfer if exact is not None else 0.0  # a step takes at least this
     inside = np.maximum(wall - before - transferred, 0)
-    computing = np.maximum(mean["inside"] - pace.network[:, None], 0)
+    others = pace.network[:, None] + pace.recorder
+    computing = np.maximum(mean["inside"] - others, 0)
     worked = computing / pace.rate[:, None] + pace.starved[:, None]
     timed = mean["timed"]  # all that is not in collectives is own work
     computed = np.where(timed > 0, np.maximum(inside - timed, 0), np.minimum(worked, inside))
@@ -190,7 +196,7 @@ def shares_of(table: Table, pace: Pace, exact: Exact | None = None) -> Shares:
     fed = np.zeros((len(wall), 1), dtype=np.float32)
     if exact is not None:
         fed[list(exact.workers), 0] = exact.input
-    starving = np.minimum(pace.fed[:, None], inside - computed)  # for an element
+    starving = np.minimum(pace.starving, inside - computed)  # for an element
     own[:, :, Work.INPUT] += fed * computed + starving
     own[:, :, Work.COMPUTE] += (1 - fed) * computed
     total = np.minimum(before + computed + starving, wall)
@@ -255,21 +261,26 @@ def stragglers_of(shares: Shares, wall: Floats, count: Ints) -> tuple[int, ...]:
     return tuple(found)
 
 
-def replayed(wall: Floats, own: Floats, stragglers: Sequence[int]) -> Floats:
-    """Each step again, with the own work of some workers cut down to the others' median.
+def replayed(
+    wall: Floats, own: Floats, stragglers: Sequence[int], culprit: npt.NDArray[np.int32]
+) -> Floats:
+    """Each step again, as if one of the others were in the place of each straggler.
 
-    `own`: rows x columns. The step then ends when the last of them arrives and transfers as before.
+    `own`: rows x columns. Where a straggler was last, it does what another worker did in the step
+    before: what that one did in the same step would let the two arrive together, and the step would
+    lack the wait that workers of equal speed cause each other. The step then ends when the last of
+    all arrives and transfers as before.
     """
     step = _median(wall)
-    others = [row for row in range(len(own)) if row not in set(stragglers)]
-    if not stragglers or not others:
+    others = np.array([row for row in range(len(own)) if row not in set(stragglers)])
+    late = np.flatnonzero(np.isin(culprit, stragglers))
+    if not len(others) or not len(late):
         return step
-    with np.errstate(all="ignore"):
-        cut = own.copy()
-        usual = _median(own[others])
-        for row in stragglers:
-            cut[row] = np.minimum(cut[row], usual)
-        gained = _greatest(own) - _greatest(cut)
+    cut = own.copy()
+    for number, row in enumerate(stragglers):
+        instead = others[(late + number) % len(others)]
+        cut[row, late] = np.fmin(own[row, late], own[instead, np.maximum(late - 1, 0)])
+    gained = _greatest(own) - _greatest(cut)
     return np.asarray(np.maximum(step - np.nan_to_num(gained), 0), dtype=np.float32)
 
 

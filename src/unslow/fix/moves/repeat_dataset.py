@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 
 from unslow.fix.edit.script import Script
-from unslow.fix.edit.statements import replaced, with_import
+from unslow.fix.edit.statements import insert_before, replaced, with_import
 from unslow.syntax.nodes import argument, first_line, method_of
 
 _DISTRIBUTES = "experimental_distribute_dataset"
+_POLICY = "AutoShardPolicy"
+_SHARED_OUT = ("AUTO", "DATA")  # the elements; with OFF every worker gets all of them
 
 
 def repeat_distributed(script: Script, line: int) -> Script:
@@ -16,12 +18,10 @@ def repeat_distributed(script: Script, line: int) -> Script:
 
     The line is that of the loop over the distributed dataset, outside of any graph.
     """
+    _refuse_unequal_shards(script)
     script, itertools = with_import(script, "itertools")
-    loop = script.statement_at(line)
-    if not isinstance(loop, ast.For):
-        raise script.refuse("the line is no `for` loop over the distributed dataset", line)
-    call = _distributing(script, loop)
-    data = argument(call, "dataset", 0)
+    script = _named(script, line)
+    loop, call, data = _parts(script, line)
     if not isinstance(data, ast.Name):
         raise script.refuse("the dataset that is distributed has no name of its own", call)
     for binding in script.bindings(data.id, data):
@@ -32,6 +32,33 @@ def repeat_distributed(script: Script, line: int) -> Script:
     counted = f"{itertools}.islice({script.source(loop.iter)}, int({data.id}.cardinality()))"
     repeated = replaced(script, data, f"{data.id}.repeat()")
     return script.edit([repeated, replaced(script, loop.iter, counted)])
+
+
+def _refuse_unequal_shards(script: Script) -> None:
+    """Each worker's number of batches is the dataset's only where its elements are shared out."""
+    for node in ast.walk(script.tree):
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value).endswith(_POLICY):
+            is_other = node.attr not in _SHARED_OUT
+            script.refuse_if(is_other, "not every worker gets an equal share of the batches", node)
+
+
+def _named(script: Script, line: int) -> Script:
+    """The same with a name for the dataset, where it is an expression."""
+    _, call, data = _parts(script, line)
+    if not isinstance(data, ast.Call):
+        return script
+    name = script.fresh("one_pass")
+    named = script.edit([replaced(script, data, name)])
+    return insert_before(named, script.recorded(call), f"{name} = {script.source(data)}")
+
+
+def _parts(script: Script, line: int) -> tuple[ast.For, ast.Call, ast.expr | None]:
+    """The loop, the call that distributes its dataset, and that dataset."""
+    loop = script.statement_at(line)
+    if not isinstance(loop, ast.For):
+        raise script.refuse("the line is no `for` loop over the distributed dataset", line)
+    call = _distributing(script, loop)
+    return loop, call, argument(call, "dataset", 0)
 
 
 def _distributing(script: Script, loop: ast.For) -> ast.Call:

@@ -15,15 +15,15 @@ from unslow.record.engine.foreign import Foreign
 CONTAINERS = (list, dict, set, deque)
 
 
-def instances_of(kinds: Iterable[type]) -> list[Foreign]:
-    """All objects of exactly these classes that the collector knows.
+def instances_of(kinds: Iterable[type], *generation: int) -> list[Foreign]:
+    """All objects of exactly these classes that the collector knows, or those of one generation.
 
     In one call of C code, so that no other thread runs meanwhile: while somebody holds a tuple that
     another thread is still filling, tuple() fails there, which would end the program. Not by
     `gc.get_referrers`, which crashed for TensorFlow's tensors (2.21).
     """
     flattened = itertools.chain.from_iterable
-    everything = itertools.starmap(gc.get_objects, [()])  # one list, once it is asked for
+    everything = itertools.starmap(gc.get_objects, [generation])  # one list, once it is asked for
     twice = flattened(map(itertools.repeat, everything, itertools.repeat(2)))
     types = map(functools.partial(map, type), twice)
     is_wanted = map(functools.partial(map, frozenset(kinds).__contains__), types)

@@ -163,7 +163,7 @@ class Recording:
         self._fenced("engine", self._show)
         if self._attached:
             self._fenced("engine", self._forget)
-        if self.trial is not None:
+        if self.trial is not None and self._begun:  # what starts workers leaves theirs alone
             self._fenced("trial", self.trial.finish)
         if (
             not self._begun

@@ -170,8 +170,7 @@ class Watcher:
 
     def _sample(self) -> None:
         thread = self.training_thread()
-        lane = next((lane for lane in self.recorder.lanes if lane.thread == thread), None)
-        phase = _phase(lane) if lane is not None else _OTHER
+        lane, phase = self._lane(thread), self.phase_of(thread)
         lines = lines_of(thread)
         if not lines or (lane is not None and lane.busy):  # our inspection is not the user's time
             return
@@ -192,6 +191,19 @@ class Watcher:
             self.recorder.waited_for_ends += int(weight * _PERIOD * 1e9)
         self._counts[number] = self._counts.get(number, 0) + int(weight)
         self.recorder.signals.sample.send(lines, number, phase)
+
+    def _lane(self, thread: int) -> Lane | None:
+        return next((lane for lane in self.recorder.lanes if lane.thread == thread), None)
+
+    def phase_of(self, thread: int) -> int:
+        """The phase that a thread is in right now."""
+        lane = self._lane(thread)
+        return _phase(lane) if lane is not None else _OTHER
+
+    def leaf_of(self, lines: list[Line]) -> str:
+        """The library that runs below the user's innermost line; empty without such a line."""
+        key = self._key(lines, _OTHER) if lines else None
+        return str(key[0]) if key is not None else ""
 
     def _key(self, lines: list[Line], phase: int) -> tuple[Foreign, ...] | None:
         """The library that runs, its phase, and the user's innermost lines above it."""

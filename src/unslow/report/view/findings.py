@@ -5,7 +5,6 @@ from __future__ import annotations
 import textwrap
 from dataclasses import replace
 
-from unslow.analyse.stats.robust import ratio
 from unslow.fix.edit.diff import unified_diff
 from unslow.model import Evidence, Finding, Fix, Forecast, Location, Proof, Refusal, Run
 from unslow.report import words
@@ -21,7 +20,6 @@ from unslow.report.rows import (
 )
 
 CONTEXT = 2  # lines of code shown before and after the line itself
-_NEARLY_ALL = 0.9  # of a finding: a few seconds outside of the steps change no share (judgement)
 
 
 def finding_of(
@@ -32,8 +30,8 @@ def finding_of(
         "title": finding.title,
         "location": location_of(run, finding.location) if finding.location else None,
         "seconds": finding.seconds,
-        "share": share_of(run, finding),
-        "of_training": is_of_training(run, finding),
+        "share": finding.share_of(run),
+        "of_training": finding.is_of_training(run),
         "frees_bytes": finding.frees,
         "grows": finding.grows,
         "forecast": _forecast(finding.forecast),
@@ -53,18 +51,6 @@ def outline_of(run: Run, finding: Finding) -> FindingRow:
     """A finding without its details."""
     bare = replace(finding, evidence=(), forecast=None, location=None)
     return finding_of(run, bare, None, None)
-
-
-def is_of_training(run: Run, finding: Finding) -> bool:
-    """Whether its seconds are part of the training, and not of the run outside of steps."""
-    in_steps = finding.seconds_in("") >= _NEARLY_ALL * finding.seconds and not finding.stretch
-    return bool(run.training) and run.trained > 0 and in_steps
-
-
-def share_of(run: Run, finding: Finding) -> float:
-    """A share of the time in training steps, or of the run where it is no part of them."""
-    whole = run.trained if is_of_training(run, finding) else run.seconds
-    return min(1.0, ratio(finding.seconds, whole))
 
 
 def location_of(run: Run, location: Location) -> LocationRow:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from itertools import chain
 
-from unslow.analyse.account import TRAINING, Kind
+from unslow.analyse.account import Kind
 from unslow.analyse.stats.robust import ratio
+from unslow.analyse.stretches import TRAINING
 from unslow.model import Diagnosis, Loop, Run, Shape
 from unslow.report import words
 from unslow.report.rows import FindingRow, VerdictRow

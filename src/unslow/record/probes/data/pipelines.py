@@ -204,7 +204,8 @@ class Pipeline(Probe):
             self._note_end(iterator)
         self._made += 1
         stack = self.recorder.stack(frame)
-        key = str([tuple(place) for place in stack[:2]])
+        evaluates = lane.within == _EVAL  # `fit` makes those for validation at the same line
+        key = f"{'evaluation ' if evaluates else ''}{[tuple(place) for place in stack[:2]]}"
         number = self._numbers.at_line(key, dataset, graph)
         made = IteratorMade(
             key=key,
@@ -213,7 +214,7 @@ class Pipeline(Probe):
             dataset=number,
             stack=stack,
             step=self.steps.total,
-            evaluates=lane.within == _EVAL,
+            evaluates=evaluates,
             in_fit=lane.fit is not None or self._is_made_by_keras(frame),
             graph=graph,
             sources=self._numbers.times_built(dataset, number),

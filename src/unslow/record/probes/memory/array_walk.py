@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from types import FrameType, FunctionType
 
 from unslow.facts.memory import Holding
@@ -25,7 +25,7 @@ from unslow.record.probes.memory.arrays import (
 from unslow.record.probes.memory.named_values import Scope
 
 _DEPTH = 3
-_FEEDS = frozenset(("fit", "evaluate", "predict"))
+FEEDS = frozenset(("fit", "evaluate", "predict"))
 _FED = frozenset(("x", "y", "validation_data"))
 _KERAS = ("keras", "tf_keras")
 _DEEP = 60  # frames between the running code and the call of fit()
@@ -50,6 +50,10 @@ class ArrayWalk:
 
     def held(self) -> list[Holding]:
         return [*self._arrays.values(), *self._containers]
+
+    def has_seen(self, array: object) -> bool:
+        """Whether a name led to an array or tensor itself."""
+        return id(array) in self._arrays
 
     def visit(self, scope: Scope, path: str, value: object, depth: int) -> None:
         if is_data(value):
@@ -137,7 +141,7 @@ def given_to_keras(frame: FrameType | None) -> dict[int, str]:
     for _ in range(_DEEP):
         if frame is None:
             break
-        if _is_keras_call(frame):
+        if is_keras_call(frame, FEEDS):
             given = [value for name, value in local_names(frame) if name in _FED]
             for value in arrays_among([*given, *(inner for one in given for inner in _given(one))]):
                 found[id(owner_of(value))] = frame.f_code.co_name
@@ -149,8 +153,9 @@ def _given(value: object) -> list[Foreign]:
     return elements_of(value) if 0 < size_of(value) <= FEW else []
 
 
-def _is_keras_call(frame: FrameType) -> bool:
-    if frame.f_code.co_name not in _FEEDS:
+def is_keras_call(frame: FrameType, methods: Container[str]) -> bool:
+    """Whether a frame is a method of Keras's with one of some names."""
+    if frame.f_code.co_name not in methods:
         return False
     module = frame.f_globals.get("__name__")
     return type(module) is str and module.partition(".")[0] in _KERAS

@@ -7,6 +7,7 @@ handed to the main thread, which runs it between two instructions, like a signal
 from __future__ import annotations
 
 import ctypes
+import os
 import resource
 import sys
 import time
@@ -18,10 +19,11 @@ from unslow.facts.schema import Place
 from unslow.record.engine.foreign import Foreign
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane, clock
-from unslow.record.engine.thread_stacks import lines_of
+from unslow.record.engine.thread_stacks import Line, lines_of
 from unslow.record.probes.memory.array_walk import ArrayWalk, given_to_keras
 from unslow.record.probes.memory.arrays import LEAST_HELD
 from unslow.record.probes.memory.captured_arrays import captured_by_functions
+from unslow.record.probes.memory.intermediate_results import eager_model_call, unnamed_tensors
 from unslow.record.probes.memory.named_values import NamedValues
 
 _MOST_INVENTORIES = 16
@@ -31,6 +33,8 @@ _HIGHER = 1.05  # times the last high that was written
 _LONGEST = 20_000_000  # nanoseconds of one inventory, of work: on a busy machine it waits longer
 _MOST_REPORTED = 40
 _FRAMES = 6
+_OP_FRAMES = 8  # from the running code up to the function of an op: three at most, and ours
+_GENERATED = "gen_"  # files that TensorFlow generates its ops' functions into, 2.15 to 2.21
 
 _current: list[Stock] = []  # the probe of the recording under way
 
@@ -57,6 +61,7 @@ class Stock(Probe):
         self._taken = 0
         self._trained = False  # an inventory was taken in a training step
         self._due = False
+        self._waits = False  # an inventory was handed to the main thread, which is in a long op
         self._ends = False
         self._schedule: Callable[[], object] | None = None
         self.recorder.signals.wake.subscribe(self.name, self._woke)
@@ -78,10 +83,12 @@ class Stock(Probe):
             return
         size = self.watcher.resident()
         self._note_high(size)
+        if self._waits:
+            return
         if self._due and self._schedule is not None:
             # A wake later: what a call returned has its name by now.
             self._due = False
-            self._schedule()
+            self._waits = self._schedule() == 0  # the queue of such calls may be full
         elif size > max(_GROWN * self._inspected, self._start + _LEAST_GROWN):
             self._due = True
             self._inspected = size
@@ -91,13 +98,23 @@ class Stock(Probe):
         if high < _HIGHER * self._high:
             return
         self._high = high
-        places = self.recorder.user.places(lines_of(self.watcher.training_thread()), _FRAMES)
-        stack = tuple(Place(*place) for place in self.recorder.kept(places))
+        thread = self.watcher.training_thread()
+        phase, lines = self.watcher.phase_of(thread), lines_of(thread)
+        places = self.recorder.user.places(lines, _FRAMES)
         self.recorder.emit(
-            MemoryHigh(bytes=high, rss=float(size), step=self.steps.total, stack=stack)
+            MemoryHigh(
+                bytes=high,
+                rss=float(size),
+                step=self.steps.total,
+                stack=tuple(Place(*place) for place in self.recorder.kept(places)),
+                leaf=self.watcher.leaf_of(lines),
+                phase=phase,
+                op=_op_under_way(lines),
+            )
         )
 
     def on_main_thread(self) -> None:
+        self._waits = False
         lane = self.recorder.local.lane
         if not self._ends and not lane.busy:
             self._inspect(lane, sys._getframe(2))
@@ -126,8 +143,10 @@ class Stock(Probe):
             self.recorder.keep_out(lane, clock() - began, self.name)
 
     def _take(self, frame: FrameType | None, until: int) -> None:
+        call, caller = eager_model_call(frame, self.recorder.user)
         walk = ArrayWalk(self._names.is_users, given_to_keras(frame), until)
-        for scope, name, value in self._names.of(frame):
+        # What the functions of a model hold while it is called are its own intermediate results.
+        for scope, name, value in self._names.of(caller or frame):
             walk.visit(scope, name, value, 0)
             if walk.is_over():
                 break
@@ -140,6 +159,8 @@ class Stock(Probe):
                 stack=self.recorder.stack(frame),
                 held=tuple(held[:_MOST_REPORTED]),
                 captured=tuple(captured_by_functions(self.recorder.user.owns)),
+                call=call,
+                unnamed=unnamed_tensors(walk.has_seen),
                 complete=not walk.is_over(),
             )
         )
@@ -149,3 +170,11 @@ class Stock(Probe):
         if self in _current:
             _current.remove(self)
         super().disarm()
+
+
+def _op_under_way(lines: list[Line]) -> str:
+    """The eager op below the user's innermost line, by the name of its generated function."""
+    for code, _ in lines[:_OP_FRAMES]:
+        if os.path.basename(code.co_filename).startswith(_GENERATED):
+            return code.co_name.removesuffix("_eager_fallback")
+    return ""

@@ -1,0 +1,118 @@
+"""Lines that make an iterator for every step, or for every batch, and what that costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from unslow.analyse.grouping import grouped
+from unslow.analyse.input import pipeline as pipeline_module
+from unslow.analyse.input.dataset_variants import dataset_variants, first_variant
+from unslow.analyse.input.pipeline import Pipeline, pipelines, shuffle_elements
+from unslow.analyse.places import by_users
+from unslow.analyse.run.tallies import last_at_line
+from unslow.analyse.sampled_time import untimed_seconds_at
+from unslow.facts.data import BuiltStage, IteratorMade, Next
+from unslow.model import Loop, Phase, Run
+
+READS = (*pipeline_module.READS, Next)
+_PER_STEP = 0.5  # iterators per step: one per epoch is how it should be
+_FEWEST_ITERATORS = 10  # a judgement: fewer may be epochs of a few steps
+_BATCHES_EACH = 2  # of an iterator, at most; a judgement: one that reads on is a pass over the data
+_READY = 3e-4  # seconds that fetching a ready batch takes in Python, measured on a laptop
+
+
+@dataclass(frozen=True)
+class IteratorLine:
+    """A line that makes iterators: its last totals, and what they iterate over."""
+
+    made: IteratorMade
+    pipeline: Pipeline | None
+    is_outside: bool  # most of them are made outside of the steps
+
+    @property
+    def needed(self) -> float:
+        """Elements in a batch; 0 where they are unknown."""
+        return self.pipeline.batch_size if self.pipeline is not None else 0.0
+
+    @property
+    def read(self) -> float:
+        """Elements that are read for the first batch of an iterator; 0 where they are unknown."""
+        if self.pipeline is None or not self.pipeline.stages:
+            return 0.0
+        counted = max(stage.items for stage in self.pipeline.stages)
+        filled = [shuffle_elements(stage) for stage in self.built if stage.kind == "Shuffle"]
+        return max(counted, self.needed + sum(filled))
+
+    @property
+    def built(self) -> tuple[BuiltStage, ...]:
+        return self.pipeline.built if self.pipeline is not None else ()
+
+
+@dataclass(frozen=True)
+class MadeInSteps:
+    """Iterators that are made in the steps of a loop."""
+
+    line: IteratorLine
+    loop: Loop
+    spent: float  # seconds of the loop on data
+    saved: float  # of them, with one iterator
+
+
+@dataclass(frozen=True)
+class MadeOutside:
+    """Iterators outside of the steps, each for a batch or two."""
+
+    line: IteratorLine
+    fetched: Next
+    spent: float
+    saved: float
+
+
+def iterator_lines(run: Run) -> list[IteratorLine]:
+    """Iterators of the user's own lines that are not for validation."""
+    by_own = [one for one in by_users(run.facts(IteratorMade)) if not one.in_fit]
+    training = [one for one in by_own if not one.evaluates]
+    variants = dataset_variants(run)
+    known = {(one.process, one.dataset): one for one in reversed(pipelines(run))}
+    found = []
+    for facts in grouped(training, lambda one: (one.process, one.key)).values():
+        made = facts[-1]
+        outside = sum(run.loop_of(one) is None for one in facts)
+        pipeline = known.get(first_variant(variants, made))
+        found.append(IteratorLine(made, pipeline, is_outside=2 * outside > len(facts)))
+    return found
+
+
+def made_in_steps(run: Run, lines: Sequence[IteratorLine]) -> Iterator[MadeInSteps]:
+    longest = max(run.loops, key=lambda loop: loop.total, default=None)
+    for line in lines:
+        loop = run.loop_of(line.made) or longest
+        if loop is None or line.is_outside:
+            continue
+        if line.made.n >= max(_FEWEST_ITERATORS, _PER_STEP * loop.steps):
+            yield _in_steps(run, loop, line)
+
+
+def _in_steps(run: Run, loop: Loop, line: IteratorLine) -> MadeInSteps:
+    fetching = float((loop.phases[1:, Phase.INPUT] * loop.count[1:]).sum())
+    # Old iterators are destroyed at the line, outside of any recorded call.
+    spent = fetching + untimed_seconds_at(run, loop, line.made.stack[0])
+    useful = 0.0
+    if line.read:
+        useful = max(0.0, spent - line.made.sum) * line.needed / line.read
+    return MadeInSteps(line, loop, spent, max(0.0, spent - useful - _READY * loop.steps))
+
+
+def made_outside(run: Run, lines: Sequence[IteratorLine]) -> Iterator[MadeOutside]:
+    for line in lines:
+        made = line.made
+        fetched = last_at_line(run.facts(Next, made.process), made.stack[0])
+        if fetched is None or not line.is_outside:
+            continue
+        is_for_few = fetched.count <= _BATCHES_EACH * made.n
+        if made.n >= _FEWEST_ITERATORS and is_for_few:
+            spent = fetched.took + made.sum
+            useful = spent * line.needed / line.read if line.read else spent / made.n
+            saved = max(0.0, spent - useful - _READY * fetched.count)
+            yield MadeOutside(line, fetched, spent, saved)
