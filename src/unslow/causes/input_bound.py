@@ -36,6 +36,7 @@ _USUALLY_WAITS = 0.5  # of the mean wait, which the median step must wait (judge
 _WORTH = 0.10  # of a step: a pipeline that keeps up still waits a little now and then
 _WORTH_IN_QUEUE = 0.25  # the same for a queue: its wait is seen in a few steps only
 _FEW_STEPS = 6  # with the first, which waits for buffers: fewer waits may be chance (judgement)
+_MOST = 0.5  # of a step where nothing trains: the pipeline is what the program does (judgement)
 _OWN_KINDS = ("threads", "parallel", "vectorise", "discard", "prefetch", "none")
 
 
@@ -126,7 +127,8 @@ class InputBound(Cause):
 
     The wait is measured; what would remain is computed from the times of the stages and the
     processor time of the process. Where other programs share the machine, or a disk is slow only in
-    the first pass, a second run may show less.
+    the first pass, a second run may show less. Where nothing trains, the work of the pipeline is
+    what the program is for: that it takes the time is an answer then, and no fault.
     """
 
     title = "the step waits for data"
@@ -152,11 +154,34 @@ class InputBound(Cause):
         if best is None or (best.stage is None and not _is_habit(run, wait)):
             return
         if best.kind == "none" and not wait.loop.trains:
-            return  # the pipeline is what the program computes
+            yield from self._own_work(run, wait, best)
+            return
         if best.kind == "cache" and best.cache is not None and not best.cache.files:
             yield cache_finding(self.id, run, wait, best)
         elif best.kind in _OWN_KINDS:
             yield self._finding(run, wait, best)
+
+    def _own_work(self, run: Run, wait: Wait, best: Remedy) -> Iterable[Finding]:
+        """Where nothing trains, the pipeline is what the program computes."""
+        stage, pipeline = best.stage, wait.pipeline
+        if stage is None or pipeline is None:
+            return
+        share = stage.seconds * pipeline.per_step / wait.step
+        if share >= _MOST:
+            yield Finding(
+                cause=self.id,
+                fault=False,
+                title=f"the pipeline's own work takes {say.share(share)} of a step, in "
+                f"{words.threads(stage.parallelism)}",
+                location=say.place(run, stage.location or _fetched_at(run, wait)),
+                seconds=wait.seconds,
+                evidence=(
+                    Evidence("wait per batch", wait.per_step / pipeline.per_step, "s"),
+                    *words.evidence(wait, best),
+                ),
+                advice="Nothing trains here: this work is what the program is for. "
+                f"{words.advice(best)}",
+            )
 
     def _in_validation(self, run: Run, found: DiscardApart) -> Finding:
         by, work = found.discard.by, words.work(found.discard)

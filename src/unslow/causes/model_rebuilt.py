@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -62,7 +63,8 @@ class ModelRebuilt(Cause):
     The fix
     Make and compile the model once. Start each turn from its first weights
     (`model.set_weights(first)`) and the optimizer's first state. Or run each turn in a process of
-    its own, which frees everything. Load a saved model once.
+    its own, which frees everything. An object that holds a model, an optimizer and a compiled
+    step is made once as well, if each turn sets its weights. Load a saved model once.
 
     When we are wrong
     Models of different sizes cannot be reused, and a search over a few models needs each of them:
@@ -160,6 +162,8 @@ class ModelRebuilt(Cause):
                 if not detail.has_weights:
                     raise
         if detail.is_model and not detail.has_weights:
+            with suppress(CannotEdit):
+                return _object_once(script, lines)
             return Refusal(
                 "the model has no weights yet when it is compiled, so there is nothing to start "
                 "again from: give it an Input",
@@ -200,6 +204,17 @@ def _loaded_once(script: Script, line: int) -> Fix:
     note = "A file that changes while the program runs is not read again."
     files = {script.path: load_once(script, line).text}
     return Fix("keep what was loaded", Safety.REVIEW, files, note)
+
+
+def _object_once(script: Script, lines: Sequence[int]) -> Fix:
+    from unslow.fix.moves.hoist_object import object_once
+
+    note = (
+        "Each turn sets the weights of the one object; the optimizer's state, and random numbers "
+        "that a new object would draw, stay as the turn before left them."
+    )
+    files = {script.path: object_once(script, lines).text}
+    return Fix("make the object once, and reset it in each turn", Safety.REVIEW, files, note)
 
 
 def _spotted(source: Source, call: ast.Call) -> Iterator[Spot]:

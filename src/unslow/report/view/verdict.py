@@ -37,7 +37,8 @@ def verdict_of(diagnosis: Diagnosis, findings: list[FindingRow]) -> VerdictRow:
         missing = f"{words.count(len(blind), 'cause')} could not be judged: {blind[0].reason}."
         return _verdict("unexplained", f"No problem was found, but {missing}", rest)
     if findings:
-        known = " ".join([_no_problem(run, loop), *map(_known, findings[:1])])
+        located = [finding for finding in findings if finding["location"]]
+        known = " ".join([_no_problem(run, loop), *map(_known, located[:1])])
         return _verdict("honest", known.strip(), rest)
     if got_slower:
         return _verdict("unexplained", _slower(loop), rest)
@@ -146,9 +147,9 @@ def _others(others: list[FindingRow], together: str) -> str:
 
 
 def _known(finding: FindingRow) -> str:
-    """What is known of a line; a busy machine has its own line below."""
+    """What is known of a line; a busy machine, which has none, is named below."""
     title = words.capitalized(finding["title"].rstrip("."))
-    return words.led(f"{title}, at ", _line(finding), ".")
+    return f"{title}, at {_line(finding)}."
 
 
 def _line(finding: FindingRow) -> str:
