@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import gc
+import signal
 import sys
+import threading
+import time
 import weakref
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.record.standins import Clock
+from unslow.facts.phase import Phase
 from unslow.record.engine.start import Recording
-from unslow.record.probes.memory.collector import Collector, _Hidden, _is_asked_for
-from unslow.record.probes.memory.containers import Memory
+from unslow.record.probes.memory.collector import Collector, Hidden, is_asked_for
 
 
 @pytest.fixture
@@ -23,7 +26,7 @@ def full_collections() -> Iterator[list[bool]]:
 
     def collecting(phase: str, info: dict[str, int]) -> None:
         if phase == "start" and info["generation"] == 2:
-            seen.append(_is_asked_for())
+            seen.append(is_asked_for(gc.get_count()))
 
     thresholds = gc.get_threshold()
     gc.collect()
@@ -64,11 +67,11 @@ def test_what_python_does_by_itself_is_not(full_collections: list[bool]) -> None
 
 @pytest.fixture
 def hidden() -> Iterator[list[str]]:
-    """A callback that the program does not see; the phases that it was called for."""
+    """A callback that the program does not see; how often it was called."""
     seen: list[str] = []
     others = gc.callbacks[:]
     gc.callbacks.clear()  # pytest or a library may have some
-    callback = _Hidden(lambda phase, info: seen.append(phase))
+    callback = Hidden({}.__setitem__, lambda: seen.append("called"))
     yield seen
     callback.end()
     gc.callbacks[:] = others
@@ -76,7 +79,7 @@ def hidden() -> Iterator[list[str]]:
 
 def test_a_hidden_callback_is_called_and_not_seen(hidden: list[str]) -> None:
     gc.collect()
-    assert hidden[:2] == ["start", "stop"]
+    assert len(hidden) == 2
     assert type(gc.callbacks) is list and gc.callbacks == []
 
 
@@ -114,7 +117,7 @@ def test_at_the_end_the_list_of_the_program_is_the_collectors() -> None:
     others = real[:]
     real.clear()
     called: list[str] = []
-    callback = _Hidden(lambda phase, info: None)
+    callback = Hidden({}.__setitem__, lambda: None)
     gc.callbacks.append(lambda phase, info: called.append(phase))
     callback.end()
     try:
@@ -125,28 +128,89 @@ def test_at_the_end_the_list_of_the_program_is_the_collectors() -> None:
         real[:] = others
 
 
-def test_a_collection_within_an_inspection_is_not_counted_as_ours(
-    recording: Recording, clock: Clock, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def recording(tmp_path: Path) -> Iterator[Recording]:
+    """With the real clock, which is no Python."""
+    made = Recording(str(tmp_path))
+    yield made
+    made.arming.uninstall()
+    made.recorder.writer.close()
+
+
+@pytest.fixture
+def collector(recording: Recording) -> Iterator[Collector]:
+    probe = Collector(recording.recorder, recording.steps, recording.watcher)
+    others = gc.callbacks[:]
+    gc.callbacks.clear()
+    probe.doors()["tensorflow"](sys)
+    yield probe
+    probe.disarm()
+    gc.callbacks[:] = others
+
+
+@pytest.fixture
+def some_garbage() -> list[Any]:
+    """So many objects that going through them takes more than a millisecond."""
+    return [[number] for number in range(300_000)]
+
+
+def test_a_collection_is_a_span_of_the_thread_that_made_it(
+    recording: Recording, collector: Collector, some_garbage: list[Any]
 ) -> None:
-    recorder, lane = recording.recorder, recording.recorder.local.lane
-    parts = recorder, recording.steps, recording.watcher
-    collector, memory = Collector(*parts), Memory(*parts)
-
-    def walk(*_: object) -> None:
-        """Python collects the youngest objects meanwhile, which takes a second."""
-        collector._collecting("start", {"generation": 0})
-        clock.now += 1_000_000_000
-        collector._collecting("stop", {"generation": 0})
-        clock.now += 3_000_000
-
-    monkeypatch.setattr(memory, "_walk", walk)
-    memory._stepped(lane, 100)
-    assert 3_000_000 <= recorder.inspection_times["memory"] < 10_000_000
-    assert lane.own == recorder.inspection_times["memory"]
+    lane = recording.recorder.local.lane
+    before = lane.phases[Phase.GC]
+    outer = recording.recorder.open_span(lane, Phase.RUN)
+    gc.collect()
+    took = lane.phases[Phase.GC] - before
+    whole = recording.recorder.close_span(lane, outer)
+    assert 0 < took < whole
+    assert lane.phases[Phase.RUN] == whole - took
 
 
-def test_a_collection_outside_inspections_is_not_timed(recording: Recording, clock: Clock) -> None:
-    collector = Collector(recording.recorder, recording.steps, recording.watcher)
-    collector._collecting("start", {"generation": 0})
-    collector._collecting("stop", {"generation": 0})
-    assert recording.recorder.collected == 0
+def test_a_long_collection_is_told_with_the_line_that_asked_for_it(
+    recording: Recording, collector: Collector, some_garbage: list[Any]
+) -> None:
+    gc.collect()
+    told = [line for line in recording.recorder.log.take() if '"k": "gc"' in line]
+    assert '"generation": 2' in told[-1] and '"asked": true' in told[-1]
+    assert "test_collector.py" in told[-1]
+
+
+def test_a_collection_that_was_under_way_when_recording_began_is_left_out(
+    recording: Recording, collector: Collector
+) -> None:
+    end, begin = {"stop": {"generation": 2}}, {"start": {"generation": 2}}
+    here = threading.get_ident()
+    long = 5_000_000
+    collector._stamps += [
+        (0, here, (0, 0, 0), end),
+        (long, here, (0, 0, 0), {**end, **begin}),
+        (3 * long, here, (0, 0, 0), {**end, **begin}),
+    ]
+    collector.read(None)
+    assert recording.recorder.local.lane.phases[Phase.GC] == 2 * long
+
+
+class Arrived(Exception):
+    pass
+
+
+@pytest.fixture
+def alarm() -> Iterator[None]:
+    def raise_it(*_: object) -> None:
+        raise Arrived
+
+    before = signal.signal(signal.SIGALRM, raise_it)
+    yield
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def test_what_a_signal_raises_during_a_collection_reaches_the_program(
+    recording: Recording, collector: Collector, some_garbage: list[Any], alarm: None
+) -> None:
+    for _ in range(20):
+        with pytest.raises(Arrived):
+            signal.setitimer(signal.ITIMER_REAL, 0.0005)
+            gc.collect()  # takes several milliseconds
+            time.sleep(0.05)

@@ -63,7 +63,7 @@ def test_a_project_file_without_our_table_is_passed_over(tmp_path: Path) -> None
         ),
         ('[tool.unslow]\nignore = ["gc-pause"]\n', r"toml:2.*Did you mean gc-pauses"),
         ("[tool.unslow]\nignore = 3\n", "ignore must be a list"),
-        ("[tool.unslow]\nmin_share = 0.001\n", "min_share must be between 0.02 and 1"),
+        ("[tool.unslow]\nmin_share = 0.001\n", "min_share must be between 0.05 and 1"),
         ("[tool.unslow.whatif]\nstep = 3\n", r"toml:2.*Did you mean steps"),
         ("[tool.unslow]\nrun = 3\n", "run must be a table"),
         ("[tool.unslow\n", "not valid TOML"),

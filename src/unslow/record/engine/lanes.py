@@ -153,3 +153,15 @@ def close_span(lane: Lane, span: Span) -> int:
     if stack:
         stack[-1][SPAN_INNER] += took
     return took
+
+
+def add_span(lane: Lane, phase: int, began: int, took: int) -> None:
+    """A span that is over already, in the innermost one that was open then."""
+    if lane.within >= 0 and phase in _ABSORBED:
+        phase = lane.within
+    lane.phases[phase] += took
+    lane.calls += 1
+    for span in reversed(lane.stack):
+        if span[SPAN_BEGAN] <= began:
+            span[SPAN_INNER] += took
+            return

@@ -6,7 +6,6 @@ handed to the main thread, which runs it between two instructions, like a signal
 
 from __future__ import annotations
 
-import ctypes
 import os
 import resource
 import sys
@@ -17,6 +16,7 @@ from types import FrameType, ModuleType
 from unslow.facts.memory import Inventory, MemoryHigh
 from unslow.facts.schema import Place
 from unslow.record.engine.foreign import Foreign
+from unslow.record.engine.pending_calls import PendingCall
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane, clock
 from unslow.record.engine.thread_stacks import Line, lines_of
@@ -38,18 +38,6 @@ _FRAMES = 6
 _OP_FRAMES = 8  # from the running code up to the function of an op: three at most, and ours
 _GENERATED = "gen_"  # files that TensorFlow generates its ops' functions into, 2.15 to 2.21
 
-_current: list[Stock] = []  # the probe of the recording under way
-
-
-def _pending(_: object) -> int:
-    for stock in _current:
-        stock.on_main_thread()
-    return 0
-
-
-# One for all recordings: the interpreter may call it as long as the process lives.
-_callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(_pending)
-
 
 class Stock(Probe):
     name = "inventory"
@@ -68,7 +56,7 @@ class Stock(Probe):
         self._followed = 0
         self._waits = False  # an inventory was handed to the main thread, which is in a long op
         self._ends = False
-        self._schedule: Callable[[], object] | None = None
+        self._pending: PendingCall | None = None
         self.recorder.signals.wake.subscribe(self.name, self._woke)
         self.recorder.signals.step.subscribe(self.name, self._stepped)
 
@@ -76,9 +64,7 @@ class Stock(Probe):
         return {"tensorflow": self._on_tensorflow}
 
     def _on_tensorflow(self, module: ModuleType) -> None:
-        add = ctypes.pythonapi.Py_AddPendingCall
-        _current[:] = [self]
-        self._schedule = lambda: add(_callback, None)
+        self._pending = PendingCall(self.on_main_thread)
         self._start = self._inspected = self.watcher.resident()
         self._high = float(self._start)
 
@@ -90,10 +76,10 @@ class Stock(Probe):
         self._note_high(size)
         if self._waits:
             return
-        if self._due and self._schedule is not None:
+        if self._due and self._pending is not None:
             # A wake later: what a call returned has its name by now.
             self._due = False
-            self._waits = self._schedule() == 0  # the queue of such calls may be full
+            self._waits = self._pending.schedule() == 0  # the queue of such calls may be full
         elif size > max(_GROWN * self._inspected, self._start + _LEAST_GROWN):
             self._due = True
             self._inspected = size
@@ -184,8 +170,8 @@ class Stock(Probe):
 
     def disarm(self) -> None:
         self._ends = True
-        if self in _current:
-            _current.remove(self)
+        if self._pending is not None:
+            self._pending.end()
         super().disarm()
 
 
