@@ -76,7 +76,10 @@ def _waits(iterator: Readings) -> tuple[_Curve, _Curve]:
         return np.array([0.0, last.elements]), np.array([0.0, whole])
     used = [reading for reading in iterator.all if reading.elements]
     over, at = np.unique([reading.over for reading in used], return_index=True)
-    return used[0].elements + over, np.array([reading.wait for reading in used])[at]
+    waited = np.array([reading.wait for reading in used])[at]
+    # A reading between two elements may count the time since the last one as waiting: what a later
+    # reading knows nothing of was none.
+    return used[0].elements + over, np.minimum.accumulate(waited[::-1])[::-1]
 
 
 def _whole(curves: list[_Curve], stop: float) -> Iterator[_Curve]:
