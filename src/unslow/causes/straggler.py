@@ -15,8 +15,8 @@ from unslow.analyse.workers.reasons import Reason, Why, reason_of
 from unslow.cause import Cause
 from unslow.model import Certainty, Evidence, Finding, Run
 
-# Of the training, where no reason is visible: it took 8% of a sound job whose cores others used. The
-# factor of two is a judgement.
+# Of the training, where no reason is visible: it took 8% of a sound job whose cores others used;
+# the factor of two is a judgement.
 _LEAST_WITHOUT_REASON = 0.16
 _MOST_STEPS = 0.5  # a worker that is last in fewer is late occasionally
 
