@@ -48,3 +48,8 @@ def test_the_first_bundle_begins_with_the_watcher_and_not_with_the_program() -> 
 def test_a_line_that_calls_itself_counts_once() -> None:
     times = line_times(run_with(sample((OUTER, OUTER), (0.0, 2.0, 10))))
     assert times["train.py", 10].inclusive == pytest.approx(2.0)
+
+
+def test_a_bundle_without_samples_from_a_damaged_recording_is_no_time() -> None:
+    times = line_times(run_with(sample((OUTER,), (0.0, 2.0, 0))))
+    assert sum(each.inclusive for each in times.values()) == 0.0

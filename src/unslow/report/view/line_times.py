@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from unslow.analyse.stats.robust import ratio
 from unslow.model import Location, Process, Run, Sample
 
 Line = tuple[str, int]  # file and line
@@ -63,7 +64,7 @@ def _covered(
 ) -> Iterator[tuple[float, float, float]]:
     for start, end, count in sample.bins:
         first = min(end, max(start, begun.get(sample.process, 0.0)))
-        yield first, end, (end - first) * count / counts[sample.process, start, end]
+        yield first, end, (end - first) * ratio(count, counts[sample.process, start, end])
 
 
 def at(times: Mapping[Line, LineTime], place: Location | None) -> LineTime:
