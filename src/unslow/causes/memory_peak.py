@@ -349,12 +349,12 @@ def _in_call(
     says: str,
     seen: Inventory,
     op: str = "conv2d",
-    leaf: str = "tensorflow",
     line: int = 2,
     after: float = 0.0,
     left: Unnamed | None = None,
 ) -> Sketch:
-    """Memory reaches 2 GB in a line that calls TensorFlow before any step, and `after` later."""
+    """Memory reaches 2 GB in a line that calls an op before any step, and `after` later."""
+    leaf = "tensorflow" if op else "numpy"
     high = MemoryHigh(bytes=2e9, rss=2e9, stack=stack_at(line), leaf=leaf, op=op)
     facts = [at(0, high), at(0, seen.replace(stack=stack_at(line)))]
     facts.append(at(50, Inventory(unnamed=left)))
@@ -447,7 +447,7 @@ MemoryPeak.QUIET = (
     _in_call("what TensorFlow allocates at its first use", Inventory(), op="sub"),
     _in_call("a decomposition, which needs all rows", Inventory(unnamed=_MADE), op="cholesky"),
     _in_call("a matrix that is decomposed later", Inventory(unnamed=_MADE), op="sub", left=_MADE),
-    _in_call("memory that NumPy took", Inventory(unnamed=_MADE), op="", leaf="numpy"),
+    _in_call("memory that NumPy took", Inventory(unnamed=_MADE), op=""),
     _in_call(
         "ops on data of the same size",
         Inventory(unnamed=_MADE, held=(_held("x", 5e8),)),

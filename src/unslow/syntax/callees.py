@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePath
@@ -344,18 +344,30 @@ class Called(Named):
         if owner is not None:
             names = names[1:]
             called += [owner.name] if function.name == "__init__" else []
+        position = names.index(parameter.arg) if parameter.arg in names else None
         default = default_of(function, parameter)
         found = [] if default is None else [(self, default)]
-        for name in called:
-            for source in (self, *self.other_files(name)):
-                calls = source._calls_of_name(name)
-                if calls is None or (source is not self and self._is_elsewhere):
-                    return None
-                source._is_elsewhere = self._is_elsewhere or source is not self
-                position = names.index(parameter.arg) if parameter.arg in names else None
-                given = [argument(call, parameter.arg, position) for call in calls]
-                found += [(source, value) for value in given if value is not None]
+        for source, name in self._mentioning(called):
+            calls = self._calls_in(source, name)
+            if calls is None:
+                return None
+            given = [argument(call, parameter.arg, position) for call in calls]
+            found += [(source, value) for value in given if value is not None]
         return found
+
+    def _mentioning(self, names: Sequence[str]) -> Iterator[tuple[Self, str]]:
+        """Files of the program in which a function may be called by one of its names."""
+        for name in names:
+            for source in (self, *self.other_files(name)):
+                yield source, name
+
+    def _calls_in(self, source: Self, name: str) -> list[ast.Call] | None:
+        """The calls in a file; None where one is not sure, or that file was asked by another."""
+        calls = source._calls_of_name(name)
+        if calls is None or (source is not self and self._is_elsewhere):
+            return None
+        source._is_elsewhere = self._is_elsewhere or source is not self
+        return calls
 
     def _calls_of_name(self, name: str) -> list[ast.Call] | None:
         """All calls of functions of a name; None where it is used in any other way."""

@@ -23,6 +23,7 @@ from unslow.analyse.memory.activations import calls_outside_steps, most_between,
 from unslow.analyse.memory.bindings import Names, names_of
 from unslow.analyse.memory.call_growth import CallGrowth, is_in_loop
 from unslow.analyse.memory.copied_arrays import copies_by_origin
+from unslow.analyse.memory.intermediates import BLOCKS, COPIES, intermediate
 from unslow.analyse.memory.parts import Part
 from unslow.analyse.memory.pipeline_buffers import (
     RepeatedCache,
@@ -32,10 +33,8 @@ from unslow.analyse.memory.pipeline_buffers import (
 from unslow.analyse.places import by_users, function_of
 from unslow.facts.data import BuiltStage, Dataset
 from unslow.facts.keras import Fit, Prediction, Validation
-from unslow.facts.memory import Broadcast, Holding, Inventory, MemoryHigh, ModelCall, Weights
-from unslow.facts.schema import Place, Stack
+from unslow.facts.memory import Broadcast, Holding, MemoryHigh, ModelCall, Weights
 from unslow.model import Location, Run
-from unslow.syntax.nodes import words
 
 READS = (*memory_account.READS, Prediction, Fit, Broadcast)
 _FLOAT32 = 4  # bytes of a number
@@ -44,20 +43,8 @@ _LARGER_BATCH = 4  # times that of fit: below, the batch is no reason for a peak
 _NEAR_PEAK = 0.9  # of the peak: a call that comes so close to it made most of it
 _ON_BATCH = "_on_batch"  # predict_on_batch, test_on_batch: all rows are one batch
 _ONE_ELEMENT = 32 << 20  # bytes of a single element of a pipeline that holds all of the data
-# Copies of such an element that a chain of ops holds at once, at most (measured: 3 on 2.21).
-_COPIES = 4
 _MOST_OF_TEMPORARIES = 0.5  # else the peak may have been reached by something else (judgement)
 _SEEN = 0.8  # of a tensor's bytes, at least, in temporaries: other parts are estimates (judgement)
-_BLOCKS = 16  # of rows, in the place of all at once: what is left is small beside the rest
-# Eager ops that compute each row by itself, whose results a loop over blocks of rows would reduce
-# one by one; a decomposition of a matrix needs all of it. By their functions in TensorFlow.
-_BY_ROW = words(
-    "abs add_v2 arg_max arg_min batch_mat_mul batch_mat_mul_v2 batch_mat_mul_v3 broadcast_to cast"
-    " div_no_nan einsum equal exp expand_dims greater greater_equal less less_equal log mat_mul"
-    " maximum mean minimum mul neg _pow _sum _max _min real_div rsqrt select_v2 sqrt square"
-    " squared_difference sub tanh tile top_kv2"
-)
-_MODULE = "<module>"
 _INSTALLED = "-packages/"  # site-packages and dist-packages: not the user's own functions
 
 
@@ -244,7 +231,7 @@ def _single_elements(run: Run, account: MemoryAccount) -> Iterator[Cut]:
     large = [(stage, size) for stage, size in single if stage.stack and size >= _ONE_ELEMENT]
     by_line = largest_of_each(large, lambda pair: pair[0].stack[0], lambda pair: pair[1])
     for place, (_, size) in by_line.items():
-        frees = float(np.clip(account.unowned, size, _COPIES * size))
+        frees = float(np.clip(account.unowned, size, COPIES * size))
         yield Cut(Reason.ONE_ELEMENT, frees, say.place(run, place), say.size(size))
 
 
@@ -275,7 +262,7 @@ def _broadcasts(run: Run, account: MemoryAccount) -> Iterator[Cut]:
     for place, found in by_line.items():
         if temporary < _SEEN * found.bytes:
             continue  # XLA or the optimizer of graphs left it out
-        frees = min(temporary, min(found.copies, _COPIES) * found.bytes)
+        frees = min(temporary, min(found.copies, COPIES) * found.bytes)
         if frees >= _MOST_OF_TEMPORARIES * temporary:
             sides = " × ".join(f"{side:,}" for side in found.shape)
             left = say.size(found.result)
@@ -310,17 +297,17 @@ def _single_calls(run: Run, account: MemoryAccount) -> Iterator[Cut]:
             freed = _freed_in(account, grown, where)
             yield from _model_call(run, account, grown.call, freed, where)
             continue
-        made = _intermediate(run, account, grown)
+        made = intermediate(run, account, grown)
         if made is not None:
             freed = _freed_in(account, grown, where) + made.held
             sides = " × ".join(f"{side:,}" for side in made.shape)
             yield Cut(
                 Reason.OPS,
-                freed * (1 - 1 / _BLOCKS),
+                freed * (1 - 1 / BLOCKS),
                 where,
                 sides,
-                instead=f"{math.ceil(made.shape[0] / _BLOCKS):,}",
-                needs=say.size(freed / _BLOCKS),
+                instead=f"{math.ceil(made.shape[0] / BLOCKS):,}",
+                needs=say.size(freed / BLOCKS),
             )
 
 
@@ -364,51 +351,3 @@ def _is_made_once(run: Run, held: Holding) -> bool:
     names = names_of(run.sources.get(held.file, ""), held.function)
     bindings = names.bindings.get(held.path, ())
     return bool(bindings) and not any(binding.in_loop for binding in bindings)
-
-
-@dataclass(frozen=True)
-class _Intermediate:
-    """The largest tensor that the ops of a call made on the way to their result."""
-
-    shape: tuple[int, ...]
-    held: float  # bytes of the account's that names of the function hold
-
-
-def _intermediate(run: Run, account: MemoryAccount, grown: CallGrowth) -> _Intermediate | None:
-    """A tensor far larger than all data, of which each row is used by itself, and then none.
-
-    Rows that a loop takes are left alone: their number was chosen.
-    """
-    if not grown.ops or not grown.ops <= _BY_ROW or is_in_loop(run, grown.stack):
-        return None
-    taken = run.facts(Inventory, account.process)
-    inside = [each for each in taken if _is_inside(each.stack, grown.place)]
-    last = max([grown.last, *(each.time for each in inside)])
-    later = [each for each in taken if each.time > last]
-    if not later:
-        return None  # what became of it was not seen
-    held = [each for one in taken for each in one.held]
-    own = [each for each in held if _is_own_tensor(each, grown.place)]
-    data = max((each.bytes for each in held if each not in own), default=0.0)
-    seen = [(each.bytes, each.shape) for each in own]
-    seen += [(each.unnamed.largest, each.unnamed.shape) for each in inside if each.unnamed]
-    largest, shape = max(seen, default=(0.0, (0,)))
-    left = max((each.unnamed.largest for each in later if each.unnamed), default=0.0)
-    explains = _COPIES * largest >= grown.bytes
-    if not explains or shape[0] < _BLOCKS or largest < _LARGER_BATCH * max(data, left):
-        return None
-    at_peak = (each.bytes for each in account.held if _is_own_tensor(each, grown.place))
-    return _Intermediate(shape, sum(at_peak))
-
-
-def _is_inside(stack: Stack, place: Place) -> bool:
-    """Whether a function was under way, or a line of a module's own."""
-    if place.function == _MODULE:
-        return place in stack
-    return any(function_of(frame) == function_of(place) for frame in stack)
-
-
-def _is_own_tensor(held: Holding, place: Place) -> bool:
-    """Whether a tensor is a local one of the function that a line is in."""
-    is_local = (held.file, held.function) == function_of(place) and place.function != _MODULE
-    return is_local and held.type == "tensor"
