@@ -63,7 +63,15 @@ def _cut(kind: str, reaching: float, busy: float) -> list[Made]:
     source = Made("TensorSlice", 1e-5, line=4, elements=reaching)
     asked = BuiltStage(kind="Map", function=Place("train.py", 3, "load"))
     mapped = Made(
-        *("Map", busy, "ParallelMapV2", 2, True, True), elements=reaching, line=5, asked=asked
+        kind="Map",
+        busy=busy,
+        runs_as="ParallelMapV2",
+        parallelism=2,
+        tuned=True,
+        asynchronous=True,
+        elements=reaching,
+        line=5,
+        asked=asked,
     )
     cut = [Made(kind, line=6), Made("Take", line=6)]
     return [source, mapped, *cut, Made("Prefetch", asynchronous=True, line=7)]

@@ -29,7 +29,7 @@ from unslow.record.engine.recorder import clock
 _GC = int(Phase.GC)
 _SHORT = 100_000  # nanoseconds: most collections of the youngest objects, several in an eager step
 _LONG = 1_000_000  # shorter collections are only added up
-_MOST_STAMPS = 4096  # of other threads, while the main thread waits in C code
+_MOST_STAMPS = 4096  # kept while the main thread waits in C code and others collect (judgement)
 _OTHERS = slice(2, None)  # in the collector's list, behind our callbacks
 
 Action = Callable[[], object]  # of C code
@@ -45,7 +45,7 @@ class Stamp(NamedTuple):
     time: int
     thread: int
     waiting: tuple[int, int, int]  # objects, by generation
-    told: dict[str, dict[str, int]]  # what the collector said of its last beginning and end
+    reported: dict[str, dict[str, int]]  # by the collector, at its last beginning and end
 
 
 class Collector(Probe):
@@ -62,16 +62,16 @@ class Collector(Probe):
         return {"tensorflow": self._on_tensorflow}
 
     def _on_tensorflow(self, module: ModuleType) -> None:
-        told: dict[str, dict[str, int]] = {}
-        values = map(_forever, (clock, threading.get_ident, gc.get_count, told.copy))
+        reported: dict[str, dict[str, int]] = {}
+        values = map(_forever, (clock, threading.get_ident, gc.get_count, reported.copy))
         noted = map(self._stamps.append, zip(*values, strict=True))
         self._pending = PendingCall(self._settle)
         note = in_turn(noted, _forever(self._pending.schedule))
         if gc.callbacks or self.recorder.late:  # somebody may hold the list: it must stay the one
             self._shown = callback(note)
-            gc.callbacks += [told.__setitem__, self._shown]
+            gc.callbacks += [reported.__setitem__, self._shown]
         else:
-            self._hidden = Hidden(told.__setitem__, note)
+            self._hidden = Hidden(reported.__setitem__, note)
 
     def _settle(self) -> None:
         with self.fence:
@@ -82,7 +82,7 @@ class Collector(Probe):
         while len(self._stamps) > 1:
             began, ended = Stamp(*self._stamps.popleft()), Stamp(*self._stamps[0])
             # The first one may be the end of a collection whose beginning was not noted.
-            if began.told.get("start") is ended.told.get("start"):
+            if began.reported.get("start") is ended.reported.get("start"):
                 self._stamps.popleft()
                 self._collected(began, ended, frame)
 
@@ -97,8 +97,8 @@ class Collector(Probe):
                 add_span(lane, _GC, began.time, took)
         if took <= _LONG:
             return
-        told = ended.told.get("stop", {})
-        generation = told.get("generation", 0)
+        details = ended.reported.get("stop", {})
+        generation = details.get("generation", 0)
         is_asked = generation == 2 and is_asked_for(began.waiting)
         stack = self.recorder.stack(frame) if is_asked else ()
         self.recorder.emit(
@@ -106,7 +106,7 @@ class Collector(Probe):
                 key=f"{stack[0][0]}:{stack[0][1]}" if stack else str(generation),
                 took=took,
                 generation=generation,
-                collected=told.get("collected"),
+                collected=details.get("collected"),
                 asked=is_asked,
                 stack=stack,
             )
@@ -146,14 +146,14 @@ class Hidden:
     whenever a collection begins or ends, and taken away by the last callback.
     """
 
-    def __init__(self, tell: Callback, note: Action) -> None:
+    def __init__(self, report: Callback, note: Action) -> None:
         self._real = gc.callbacks
         self._shown: list[Foreign] = []
         put = functools.partial(operator.setitem, self._real, _OTHERS, self._shown)
         take_away = functools.partial(operator.delitem, self._real, _OTHERS)
         close = functools.partial(self._real.append, callback(take_away))
         first = in_turn(_forever(note), _forever(put), _forever(close))
-        self._real += [tell, callback(first)]
+        self._real += [report, callback(first)]
         gc.callbacks = self._shown
 
     def end(self) -> None:
