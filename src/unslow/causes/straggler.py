@@ -11,13 +11,11 @@ from unslow.analyse.sketches.jobs import Hand, JobSketch
 from unslow.analyse.stretches import SETUP
 from unslow.analyse.workers.assemble import READS, job_of
 from unslow.analyse.workers.job import Job, State, Work, names
+from unslow.analyse.workers.persistence import is_persistent
 from unslow.analyse.workers.reasons import Reason, Why, reason_of
 from unslow.cause import Cause
 from unslow.model import Certainty, Evidence, Finding, Run
 
-# Of the training, where no reason is visible: it took 8% of a sound job whose cores others used;
-# the factor of two is a judgement.
-_LEAST_WITHOUT_REASON = 0.16
 _MOST_STEPS = 0.5  # a worker that is last in fewer is late occasionally
 
 _ADVICE = {
@@ -96,9 +94,8 @@ class Straggler(Cause):
             return
         for row in job.stragglers:
             reason = reason_of(run, job, row)
-            found = _finding(self.id, job, row, reason)
-            if reason.why is not Why.UNKNOWN or found.share_of(run) >= _LEAST_WITHOUT_REASON:
-                yield found
+            if reason.why is not Why.UNKNOWN or is_persistent(job, row):
+                yield _finding(self.id, job, row, reason)
         yield from _late(self.id, job)
 
 

@@ -81,6 +81,14 @@ def test_a_replay_keeps_the_wait_that_equal_workers_cause_each_other(workers: in
     assert replay.mean() == pytest.approx(sound.mean(), rel=0.01)
 
 
+def test_a_replay_without_stragglers_is_the_job_as_it_was() -> None:
+    """Two workers end the same steps, one a moment before the other."""
+    late = np.random.default_rng(1).normal(0.0, 0.001, 2000).astype(np.float32)
+    wall = np.array([0.02 + late, 0.02 - late])
+    nobody = np.full(2000, NOBODY, dtype=np.int32)
+    assert replayed(wall, wall, (), nobody).mean() == pytest.approx(0.02, rel=0.001)
+
+
 @pytest.mark.parametrize(
     ("hand", "why"),
     [
