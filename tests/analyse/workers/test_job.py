@@ -10,6 +10,7 @@ import pytest
 from unslow.analyse.sketches.jobs import Hand, JobSketch
 from unslow.analyse.workers.assemble import job_of
 from unslow.analyse.workers.job import NOBODY, Job, State, Work
+from unslow.analyse.workers.members import unread
 from unslow.analyse.workers.reasons import Why, reason_of
 from unslow.analyse.workers.step_account import Table, pace_of, replayed, shares_of, table_of
 from unslow.facts.table import FactTable
@@ -134,6 +135,13 @@ def test_a_missing_worker_is_named() -> None:
     assert [worker.state for worker in job.others] == [State.MISSING]
     assert job.others[0].name == "worker 2"
     assert "1 of 3 workers left no recording" in job.notes
+
+
+def test_an_unreadable_configuration_is_told_once() -> None:
+    changed = {index: {"problem": "JSONDecodeError: line 1"} for index in range(3)}
+    run = with_identities(sketched(EQUAL, EQUAL, EQUAL), changed)
+    assert unread(run) == ["TF_CONFIG could not be read (JSONDecodeError: line 1)"]
+    assert unread(sketched(EQUAL, EQUAL)) == []
 
 
 def test_two_processes_of_one_identity_at_once_are_named() -> None:

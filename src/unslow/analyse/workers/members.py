@@ -65,6 +65,12 @@ def members_of(run: Run, found: Sequence[Member]) -> tuple[Members, list[np.ndar
     return Members(tuple(_marked_late(training)), tuple(others), size, tuple(notes)), records
 
 
+def unread(run: Run) -> list[str]:
+    """Why TF_CONFIG said nothing about some processes; the same reason is told once."""
+    problems = [fact.problem for fact in run.facts(WorkerIdentity) if fact.problem]
+    return [f"TF_CONFIG could not be read ({problem})" for problem in dict.fromkeys(problems)]
+
+
 def _served(leader: Worker, worker: Worker) -> Worker:
     """A process of a job with a coordinator: it serves until somebody ends it."""
     outlived = worker.how == "killed" and worker.ended >= leader.ended - _SERVED

@@ -16,6 +16,7 @@ from unslow import cause
 from unslow.analyse.input.waits import hidden_in_runs
 from unslow.analyse.stats.robust import ratio
 from unslow.analyse.workers.assemble import job_of
+from unslow.analyse.workers.members import unread
 from unslow.model import Diagnosis, Finding, Proof, Run
 from unslow.report.rows import FindingRow, LoopRow
 from unslow.report.view.account import account_of
@@ -115,7 +116,7 @@ def view_of(
         },
         "versions": _versions(run),
     }
-    view["notes"] = [*run.notes, *diagnosis.failed, *fence.failed]
+    view["notes"] = [*run.notes, *unread(run), *diagnosis.failed, *fence.failed]
     cleaned: Row = clean(view)
     return cleaned
 
