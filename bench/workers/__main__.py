@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench.workers import whatif
 from bench.workers.cases import BATCH, CASES, Case
 from bench.workers.page import page
 from bench.workers.runs import HUNG, launched, split
@@ -165,7 +166,7 @@ def main() -> None:
 
 def _write(results: list[dict[str, Any]]) -> None:
     RESULTS.write_text(json.dumps(results, indent=1) + "\n")
-    PAGE.write_text(page(results))
+    PAGE.write_text(page(results, whatif.kept()))
 
 
 def _tell(result: dict[str, Any]) -> None:

@@ -23,14 +23,19 @@ def main(
     fault: str, worker: int, loop: str, epochs: Sequence[tuple[int, bool]], batch: int
 ) -> None:
     """`loop`: compiled, inside, eager or fit; `epochs`: the steps of each, and whether it has the fault."""
-    tf.config.threading.set_intra_op_parallelism_threads(1)
-    tf.config.threading.set_inter_op_parallelism_threads(2)
+    settings()
     task = json.loads(os.environ["TF_CONFIG"])["task"]
     training = Training(fault, task["index"] == worker, loop, batch)
     if loop == "fit":
         training.fit(epochs[0][0])
     else:
         training.run(epochs)
+
+
+def settings() -> None:
+    """Each process has one core."""
+    tf.config.threading.set_intra_op_parallelism_threads(1)
+    tf.config.threading.set_inter_op_parallelism_threads(2)
 
 
 class Training:

@@ -22,6 +22,7 @@ import numpy as np
 from scipy import stats
 
 from bench.workers.cases import CASES, Case
+from bench.workers.page import interval
 from bench.workers.runs import HUNG, launched, split
 from unslow.analyse.run.assemble import load
 from unslow.analyse.workers.assemble import job_of
@@ -131,6 +132,12 @@ def _recording(case: Case, repeat: int) -> str:
     return f"{case.name.replace(' ', '_')}-{repeat}"
 
 
+def kept() -> list[dict[str, Any]]:
+    """The results so far."""
+    results: list[dict[str, Any]] = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
+    return results
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--repeats", type=int, default=2)
@@ -139,7 +146,7 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, help="folder for the recordings")
     parser.add_argument("--again", action="store_true", help="judge the kept recordings only")
     options = parser.parse_args()
-    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
+    results = kept()
     if options.again:
         by_name = {case.name: case for case in kinds()}
         for each in results:
@@ -166,12 +173,6 @@ def _tell(result: Mapping[str, Any]) -> None:
     times = "  ".join(f"{1e3 * result[name]:6.1f}" for name in ("step", "ideal", "sound"))
     print(f"{result['case']:28} {times}  apart {interval(result['apart'])}", end="")
     print(f"  noise {interval(result['noise'])}", flush=True)
-
-
-def interval(compared: Mapping[str, float]) -> str:
-    """As `+3 % (−1 … +7)`."""
-    low, high = 100 * compared["low"], 100 * compared["high"]
-    return f"{100 * compared['apart']:+.0f} % ({low:+.0f} … {high:+.0f})"
 
 
 if __name__ == "__main__":
