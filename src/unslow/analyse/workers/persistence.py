@@ -11,7 +11,7 @@ import itertools
 import numpy as np
 import numpy.typing as npt
 
-from unslow.analyse.workers.job import Job
+from unslow.analyse.workers.job import Ints, Job
 
 # Noise lasts for many steps, so that steps are no independent trials. Eighths of a job are, unless
 # noise lasts for a tenth of it; with fewer parts no outcome would be unlikely enough.
@@ -45,8 +45,9 @@ def _excess_of_parts(job: Job, row: int) -> npt.NDArray[np.float64]:
     return np.asarray(found[row] - others.max(axis=0, initial=0.0))
 
 
-def _parts(job: Job) -> npt.NDArray[np.int64]:
+def _parts(job: Job) -> Ints:
     """Columns: the part of the job that each belongs to, parts being as long as each other."""
     wall = np.nan_to_num(np.nanmedian(job.wall, axis=0)) * job.count * job.judged
     until = np.cumsum(wall)
-    return np.minimum((until - wall / 2) / max(until[-1], 1e-9) * PARTS, PARTS - 1).astype(np.int64)
+    middle = (until - wall / 2) / max(float(until[-1]), 1e-9)
+    return np.minimum(PARTS * middle, PARTS - 1).astype(np.int64)
