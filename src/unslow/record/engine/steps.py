@@ -60,7 +60,7 @@ class Steps:
         self._asked_time = clock()
         self._leading_site = -1
         self._leading_place = -1
-        # Updates since the last one at the leader, by site: at most, and between two of the leader's.
+        # Updates since the last one at the leader: by site, the most at one, and the most ever.
         self._elsewhere: dict[int, int] = {}
         self._missed = self._most_missed = 0
         self._last_site = -1
