@@ -25,6 +25,7 @@ from unslow.diagnose import diagnose
 HERE = Path(__file__).parent
 PAGE = HERE.parents[1] / "docs" / "workers.md"
 RESULTS = HERE / "results.json"
+COSTS = HERE / "overhead.json"
 _JUDGED = ("straggler", "communication")
 _MORE_SOUND = 3  # jobs of each case: 40 in all, and 16 beside a busy program
 
@@ -166,7 +167,12 @@ def main() -> None:
 
 def _write(results: list[dict[str, Any]]) -> None:
     RESULTS.write_text(json.dumps(results, indent=1) + "\n")
-    PAGE.write_text(page(results, whatif.kept()))
+    PAGE.write_text(page(results, whatif.kept(), _costs()))
+
+
+def _costs() -> list[dict[str, Any]]:
+    """What `python -m bench.workers.overhead` measured."""
+    return list(json.loads(COSTS.read_text())) if COSTS.exists() else []
 
 
 def _tell(result: dict[str, Any]) -> None:

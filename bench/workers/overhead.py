@@ -88,7 +88,8 @@ def measured(name: str, pairs: int) -> dict[str, Any]:
 
     cluster = cluster_of([("worker", index) for index in range(WORKERS)])
     processes = [_started(cluster, index, name, pairs) for index in range(WORKERS)]
-    found: dict[str, Any] = {"size": name, "pairs": pairs, "workers": []}
+    steps = SIZES[name].steps
+    found: dict[str, Any] = {"size": name, "pairs": pairs, "steps": steps, "workers": []}
     for process in processes:
         output, errors = process.communicate(timeout=_TIME_LIMIT)
         if process.returncode:

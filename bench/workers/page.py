@@ -73,7 +73,17 @@ fault, which belongs to two workers on one machine; the replay cannot know it.
 |---|---|---|---|---|---|"""
 
 
-def page(results: Sequence[Result], compared: Sequence[Result]) -> str:
+_COST = """## What recording costs each worker
+
+In one job of two workers, recording is taken out of both and put back in turn, in the same steps: pairs of
+blocks of {steps} steps in random order, whose times are compared. Medians with 95 % intervals; more than 1 has
+to be recording. Programs of one process may lose 1 % of a step of 5 ms or more ([what unslow costs](benchmarks.md)).
+
+| step | worker | pairs | times as long | times as much processor time |
+|---|---|---|---|---|"""
+
+
+def page(results: Sequence[Result], compared: Sequence[Result], costs: Sequence[Result]) -> str:
     by_case = {case.name: [r for r in results if r["case"] == case.name] for case in CASES}
     faulty = [case for case in CASES if not case.is_healthy]
     lines = [
@@ -136,6 +146,23 @@ def _replay(compared: Sequence[Result]) -> list[str]:
         lines[-1] += f" Half of them are within {middle[0]}; of two measurements of the same, half"
         lines[-1] += f" are within {middle[1]}."
     return lines
+
+
+def _costs(costs: Sequence[Result]) -> list[str]:
+    """What recording costs, worker by worker."""
+    lines = [_COST.format(steps=" or ".join(str(cost["steps"]) for cost in costs))]
+    for cost in costs:
+        for index, worker in enumerate(cost["workers"]):
+            step = f"{1e3 * worker['step']:.1f} ms"
+            times = [_ratio(worker[name]) for name in ("wall", "cpu")]
+            cells = [step, f"worker {index}", str(cost["pairs"]), *times]
+            lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def _ratio(interval: Sequence[float]) -> str:
+    middle, low, high = interval
+    return f"{middle:.3f} ({low:.3f} … {high:.3f})"
 
 
 def _compared(result: Result) -> list[str]:

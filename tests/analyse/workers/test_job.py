@@ -163,7 +163,7 @@ def test_half_of_another_job_is_left_out_and_named() -> None:
     run = with_identities(sketched(*[EQUAL] * 5), {3: {"job": "b"}, 4: {"job": "b"}})
     job = job_from(run)
     assert len(job.workers) == 3
-    assert any("2 of 5 processes are of another job" in note for note in job.notes)
+    assert any("2 of 5 processes belong to another job" in note for note in job.notes)
 
 
 def test_a_late_start_is_a_state_and_no_death() -> None:

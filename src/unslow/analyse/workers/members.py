@@ -91,8 +91,10 @@ def _of_one_job(found: Sequence[Member], notes: list[str]) -> list[Member]:
     job = jobs.most_common(1)[0][0]
     strangers = [member for member in found if member.identity.job != job]
     shown = ", ".join(f"{one.identity.role} {one.identity.index}" for one in strangers[:3])
+    verbs = ("belongs", "is") if len(strangers) == 1 else ("belong", "are")
     notes.append(
-        f"{len(strangers)} of {len(found)} processes are of another job ({shown}) and were left out"
+        f"{len(strangers)} of {len(found)} processes {verbs[0]} to another job and {verbs[1]} left "
+        f"out: {shown}"
     )
     return [member for member in found if member.identity.job == job]
 
