@@ -52,7 +52,7 @@ def worker(index: int, size: Size, pairs: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         recording = Recording(folder)
         recording.start()
-        from bench.blocks import Switch
+        from bench.blocks import Switch, budget, per_step
         from bench.workers import train
 
         train.settings()
@@ -60,15 +60,18 @@ def worker(index: int, size: Size, pairs: int) -> None:
         for _ in range(_WARM_UP):
             step()
         switch, chance = Switch(recording), random.Random(0)  # the same in all workers
+        began = budget(recording)
         sides: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
         for _ in range(pairs):
             for on in chance.sample((True, False), 2):
                 switch.turn(on)
                 sides[on].append(_timed(step, size))
         switch.turn(True)
+        spent = per_step(began, budget(recording))
         lost = [name for name, state in recording.recorder.probes.items() if "lost" in state]
         recording.end()
-    print("\n" + json.dumps({"on": sides[True], "off": sides[False], "lost": lost}))
+    said = {"on": sides[True], "off": sides[False], "spent": spent, "lost": lost}
+    print("\n" + json.dumps(said))
 
 
 def _timed(step: Callable[[], object], size: Size) -> tuple[float, float]:
@@ -118,6 +121,7 @@ def _of_worker(said: dict[str, Any]) -> dict[str, Any]:
         "step": sorted(off)[len(off) // 2],
         "wall": ratio(on, off, paired=True),
         "cpu": ratio(on_cpu, off_cpu, paired=True),
+        "spent": said["spent"],
         "lost": said["lost"],
     }
 

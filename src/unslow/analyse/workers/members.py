@@ -57,7 +57,7 @@ def members_of(run: Run, found: Sequence[Member]) -> tuple[Members, list[np.ndar
             else:
                 others.append(worker)
     size = max((member.identity.size for member in mine), default=0)
-    others += _missing(size, training, notes)
+    others += _missing(size, training)
     leader = next((worker for worker in others if worker.role == "coordinator"), None)
     if leader is not None:
         training = [_served(leader, worker) for worker in training]
@@ -154,12 +154,11 @@ def _marked_late(training: Sequence[Worker]) -> Iterator[Worker]:
         yield replace(worker, state=State.LATE) if is_late else worker
 
 
-def _missing(size: int, training: Sequence[Worker], notes: list[str]) -> list[Worker]:
+def _missing(size: int, training: Sequence[Worker]) -> list[Worker]:
     """Those that the cluster names and that left no recording."""
     known = {worker.index for worker in training if worker.role == "worker"}
     chiefs = sum(worker.role == "chief" for worker in training)
     absent = [index for index in range(max(0, size - chiefs)) if index not in known]
     if not size or not training or len(training) >= size or not absent:
         return []
-    notes.append(f"{size - len(training)} of {size} workers left no recording")
     return [Worker("worker", index, state=State.MISSING) for index in absent]
