@@ -13,9 +13,10 @@ from unslow.analyse.workers.persistence import PARTS, is_persistent
 STEPS = 400
 
 
-def job_with(late: np.ndarray, blamed: np.ndarray | float = 0.01) -> Job:
+def job_with(late: np.ndarray, blamed: np.ndarray | float = 0.01, step: float = 0.02) -> Job:
     """A job of two workers; `late`: for each step the worker that the other waits for, or -1."""
-    job = job_of(JobSketch("two", workers=(Hand(), Hand()), steps=STEPS).run())
+    hand = Hand(inside=step)
+    job = job_of(JobSketch("two", workers=(hand, hand), steps=STEPS).run())
     assert job is not None
     culprit = late.astype(np.int32)
     waited = np.where(late >= 0, blamed, 0.0).astype(np.float32)
@@ -57,6 +58,16 @@ def test_a_job_in_which_nobody_is_late_has_none() -> None:
     job = job_with(np.full(STEPS, -1))
     assert not is_persistent(job, 0)
     assert not is_persistent(job, 1)
+
+
+@pytest.mark.parametrize(("minutes", "persistent"), [(2, False), (15, True)])
+def test_a_worker_that_is_late_for_many_minutes_is_persistent(
+    minutes: int, persistent: bool
+) -> None:
+    """A job of 100 minutes, in steps of 15 seconds."""
+    late = np.full(STEPS, -1)
+    late[200 : 200 + 4 * minutes] = 1
+    assert is_persistent(job_with(late, 3.0, step=15.0), 1) is persistent
 
 
 def test_parts_are_enough_for_the_level_of_the_test() -> None:
