@@ -144,10 +144,11 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=8, help="that share one start")
     parser.add_argument("--starts", type=int, default=1000, help="no more than these")
     parser.add_argument("--only", default="", help="cases whose name holds this")
+    parser.add_argument("--part", default="1/1", help="2/8: the second of eight parts of all")
     parser.add_argument("--keep", type=Path, help="folder for the recordings")
     parser.add_argument("--again", action="store_true", help="judge the kept recordings only")
     options = parser.parse_args()
-    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
+    results = _kept()
     if options.again:
         results = [judged_again(each, options.keep) for each in results]
         for each in results:
@@ -155,14 +156,19 @@ def main() -> None:
         _write(results)
         return
     done = {(each["case"], each["repeat"]) for each in results}
-    missing = [job for job in planned(options.repeats) if (job.case.name, job.repeat) not in done]
+    part, parts = map(int, options.part.split("/"))
+    mine = list(planned(options.repeats))[part - 1 :: parts]
+    missing = [job for job in mine if (job.case.name, job.repeat) not in done]
     chosen = [job for job in missing if options.only in job.case.name]
     for start in range(options.starts):
         together = chosen[start * options.jobs : (start + 1) * options.jobs]
         for result in run_all(together, options.keep) if together else ():
-            results.append(result)
             _tell(result)
-            _write(results)
+            _write([*_kept(), result])  # of another part as well
+
+
+def _kept() -> list[dict[str, Any]]:
+    return list(json.loads(RESULTS.read_text())) if RESULTS.exists() else []
 
 
 def _write(results: list[dict[str, Any]]) -> None:
