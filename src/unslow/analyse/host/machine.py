@@ -19,7 +19,7 @@ _OTHERS = 0.25  # of all cores were used by others
 
 @dataclass(frozen=True)
 class Contention:
-    """What other processes took while a loop ran."""
+    """What processes of others took while a loop ran."""
 
     cores: float
     others: float  # share of all cores that others used
@@ -35,13 +35,26 @@ def contention(run: Run, loop: Loop) -> Contention:
     names = ("waited", "ran", "machine_cpu", "user_cpu", "system_cpu")
     rate = {name: gained(process, loop, name) or 0.0 for name in names}
     cores = float(process.machine.get("cores") or 1)
-    own = rate["user_cpu"] + rate["system_cpu"]
+    own = rate["user_cpu"] + rate["system_cpu"] + _peers(run, loop, process)
     # The main thread stands for TensorFlow's own threads, for which it sleeps.
     ready = rate["waited"] + rate["ran"]
     return Contention(
         cores=cores,
         others=max(0.0, rate["machine_cpu"] - own) / cores,
         waited=rate["waited"] / ready if ready >= _LEAST_READY else 0.0,
+    )
+
+
+def _peers(run: Run, loop: Loop, process: Process) -> float:
+    """Processor seconds per second of the other workers of its job on the same machine."""
+    if not process.worker:
+        return 0.0
+    peers = [each for each in run.processes if each.worker and each.host == process.host]
+    return sum(
+        gained(each, loop, name) or 0.0
+        for each in peers
+        if each is not process
+        for name in ("user_cpu", "system_cpu")
     )
 
 
