@@ -34,11 +34,15 @@ collectives that all workers share, and says who the others wait for and why.
 - **What cannot be said** without them: a worker that is slow *inside* a compiled step without computing and
   without waiting for tf.data (a Python function that waits for a disk) is not told apart from one that waits
   for others. Where autotuning of tf.data is off, or before TensorFlow 2.17, iterators have no model, and input
-  inside the step belongs to that.
+  inside the step belongs to that. A model is read about once a second: an iterator that lives for two or three
+  is taken to wait as the one before it.
 - **The rule.** The shortest time of a collective over all workers is transfer, the rest is wait, and the
   worker that waits least is the one that the others wait for.
 - **The reason** is what that worker does more of than its peers, named where it explains at least 60 % of
-  its excess; else "reason not visible".
+  its excess; else "reason not visible". Without one, a worker has to be late throughout the job, or for
+  many minutes of a long one, more than chance would have it.
+- **Noise.** What workers differ by in processor time is no computing as far as moving data may have taken it. Where
+  a worker is late by an estimate in some steps only, these have to be longer than the others.
 - **Nothing is sent** through collectives or any channel of the training.
 - **Clocks** of several machines are aligned by the ends of the steps that they share; the error is stated.
 
