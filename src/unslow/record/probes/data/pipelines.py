@@ -12,9 +12,9 @@ from unslow.facts.data import IteratorMade, NoPipeline
 from unslow.facts.phase import Phase
 from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.live_objects import Living
+from unslow.record.engine.own_attributes import attribute
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane, clock
-from unslow.record.engine.safe_inspection import attributes
 from unslow.record.probes.data.dataset_numbers import DatasetNumbers
 from unslow.record.probes.data.model_readings import Watched
 from unslow.record.probes.data.python_batches import FETCHED
@@ -99,7 +99,7 @@ class Pipeline(Probe):
         """Who made it, and at which line, is not known."""
         if type(iterator) in self._foreign or FETCHED.get(iterator) is not None:
             return
-        dataset = attributes(iterator).get("_dataset")
+        dataset = attribute(iterator, "_dataset")
         if dataset is None:
             self._foreign.add(type(iterator))
             return
@@ -287,6 +287,6 @@ class Pipeline(Probe):
 
 def _evaluating(models: list[Foreign]) -> set[int]:
     """Ids of the iterators that Keras keeps for validation; private, seen on Keras 3.5 to 3.15."""
-    epochs = (attributes(model).get("_eval_epoch_iterator") for model in models)
-    held = (attributes(epoch).get("_current_iterator") for epoch in epochs if epoch is not None)
+    epochs = (attribute(model, "_eval_epoch_iterator") for model in models)
+    held = (attribute(epoch, "_current_iterator") for epoch in epochs if epoch is not None)
     return {id(iterator) for iterator in held if iterator is not None}

@@ -11,6 +11,7 @@ from types import ModuleType
 
 from unslow.facts.phase import Phase
 from unslow.record.engine.foreign import Foreign, Function
+from unslow.record.engine.own_attributes import attribute
 from unslow.record.engine.probe import Probe
 from unslow.record.engine.recorder import Lane
 from unslow.record.engine.weak_table import WeakTable
@@ -120,7 +121,8 @@ class Eager(Probe):
             self: object, target: object, sources: Foreign, *args: object, **kwargs: object
         ) -> object:
             lane = local.lane
-            if sources.__class__ is not list or not known.keys() >= set(map(id, sources)):
+            is_list = sources.__class__ is list
+            if not (known.keys() >= set(map(id, sources)) if is_list else id(sources) in known):
                 meet(sources)
             if lane.tracing or lane.busy:
                 return original(self, target, sources, *args, **kwargs)
@@ -250,17 +252,11 @@ class Eager(Probe):
 
 def _held(source: object) -> Foreign:
     """A Keras 3 variable holds TensorFlow's own."""
-    try:
-        return vars(source).get("_value", source)
-    except TypeError:  # a tensor
-        return source
+    return attribute(source, "_value", source)
 
 
 def _components(variable: object) -> tuple[Foreign, ...]:
-    try:
-        held = vars(variable).get("_values", ())
-    except TypeError:  # a tensor
-        return ()
+    held = attribute(variable, "_values", ())
     return held if isinstance(held, tuple) else ()
 
 

@@ -11,8 +11,8 @@ from unslow.facts.functions import Eagerly
 from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.keras_classes import base_trainer
 from unslow.record.engine.live_objects import Living
+from unslow.record.engine.own_attributes import attribute
 from unslow.record.engine.probe import Probe
-from unslow.record.engine.safe_inspection import attributes
 
 
 class Flags(Probe):
@@ -35,7 +35,7 @@ class Flags(Probe):
         if getattr(eager_run, "RUN_FUNCTIONS_EAGERLY", False):  # seen on 2.15 to 2.21
             self._note("run_functions_eagerly", True, None, 0)
         for model in living.models:
-            if attributes(model).get("_run_eagerly"):  # Keras 2 and 3
+            if attribute(model, "_run_eagerly"):  # Keras 2 and 3
                 self._note("compile", True, None, id(model))
 
     def _on_functions(self, module: ModuleType) -> None:
