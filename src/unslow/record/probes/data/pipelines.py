@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import sys
 import weakref
 from collections.abc import Callable
@@ -35,7 +36,10 @@ class Pipeline(Probe):
         self._watched: list[Watched] = []
         self._numbers = DatasetNumbers(self.recorder)
         self._foreign: set[type] = set()  # classes of iterators that fetch from another one
-        self._ends: dict[int, weakref.ref[Foreign]] = {}  # of living iterators, by their id
+        self._ends: dict[int, tuple[Foreign, ...]] = {}  # of living iterators, by their id
+        lines = map(operator.attrgetter("f_code", "f_lasti"), iter(sys._getframe, None))
+        # Called with the weak reference, which `next` takes for its default; no Python of ours.
+        self._note_line = partial(next, map(self.recorder.iterator_ends.append, lines))
         self._made = 0
         self._next_reading = 2  # the step after which the models are read next
         self._next_watched = 0  # number of the next iterator that is watched, once there are many
@@ -69,13 +73,10 @@ class Pipeline(Probe):
     def _note_end(self, iterator: Foreign) -> None:
         """Remember the instruction at which an iterator is let go. Never raises."""
         key = id(iterator)
-        self._ends[key] = weakref.ref(iterator, partial(self._let_go, key))
-
-    def _let_go(self, key: int, _: object) -> None:
-        self._ends.pop(key, None)
-        frame = sys._getframe().f_back
-        if frame is not None:
-            self.recorder.iterator_end = (frame.f_code, frame.f_lasti)
+        self._ends[key] = (
+            weakref.ref(iterator, self._note_line),
+            weakref.ref(iterator, partial(self._ends.pop, key)),
+        )
 
     def inherit(self, living: Living) -> None:
         """Iterators that were made before; that of a `for` is met when it gives its next
