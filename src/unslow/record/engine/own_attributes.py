@@ -13,7 +13,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from opcode import opmap
 from types import CodeType, FunctionType, GetSetDescriptorType, MemberDescriptorType, MethodType
 
@@ -27,17 +27,20 @@ _DEEPEST_CODE = 3  # functions within functions of a class
 _MISSING = object()
 _STORE, _EXTENDED = opmap["STORE_ATTR"], opmap["EXTENDED_ARG"]
 
+_members: Callable[[type], dict[str, Foreign]] = type.__dict__["__dict__"].__get__
 _stored_names: WeakTable[tuple[str, ...]] = WeakTable()  # by class
 
 
 def attribute(value: Foreign, name: str, default: Foreign = None) -> Foreign:
     """An attribute by its name: the object's own or a plain one of its class, not computed."""
     of_class = _of_class(type(value), name)
+    if of_class is _MISSING:
+        return _lookup(value, name, default)
     if type(of_class) is MemberDescriptorType:
         return _read_slot(of_class, value, default)
     if _is_descriptor(of_class) and type(of_class) is not FunctionType:
         return own_dict(value).get(name, default)
-    found = _lookup(value, name)
+    found = _lookup(value, name, _MISSING)
     is_method = type(found) is MethodType and found.__self__ is value
     if found is _MISSING or (is_method and found.__func__ is of_class):
         return default
@@ -122,7 +125,7 @@ def _is_own_dict(last: Foreign, value: Foreign) -> bool:
         return False
     for name, held in dict.items(last):
         if type(name) is str and _of_class(type(value), name) is _MISSING:
-            return _lookup(value, name) is held
+            return _lookup(value, name, _MISSING) is held
     return False
 
 
@@ -193,16 +196,11 @@ def _names_stored_in(code: CodeType, deepest: int) -> Iterator[str]:
             yield from _names_stored_in(inner, deepest - 1)
 
 
-def _members(kind: type) -> dict[str, Foreign]:
-    members: dict[str, Foreign] = type.__dict__["__dict__"].__get__(kind)
-    return members
-
-
 def _of_class(kind: type, name: str) -> Foreign:
     for base in kind.__mro__:
-        found = _members(base).get(name, _MISSING)
-        if found is not _MISSING:
-            return found
+        members = _members(base)
+        if name in members:
+            return members[name]
     return _MISSING
 
 
@@ -210,9 +208,9 @@ def _is_descriptor(of_class: object) -> bool:
     return _of_class(type(of_class), "__get__") is not _MISSING
 
 
-def _lookup(value: object, name: str) -> Foreign:
+def _lookup(value: object, name: str, default: Foreign) -> Foreign:
     """Python's own way to an attribute, whatever the class does instead."""
     try:
         return object.__getattribute__(value, name)
     except AttributeError:
-        return _MISSING
+        return default

@@ -99,16 +99,18 @@ class Eager(Probe):
         """Gradients are taken for these: those that are variables are weights."""
         try:
             for source in _flat(sources):
-                variable = _held(source)
+                # All variables can be referred to weakly.
+                if id(source) in self._sources or not hasattr(source, "__weakref__"):
+                    continue
+                variable = attribute(source, "_value", source)  # of Keras 3: TensorFlow's own
                 # A strategy's variable: what is assigned to is the component of each replica.
                 for weight in (variable, *_components(variable)):
-                    if hasattr(weight, "__weakref__"):  # all variables have one
+                    if hasattr(weight, "__weakref__"):
                         self._weights.put(weight, True)
                 if self.recorder.is_trial:
                     self.recorder.kept_weights[id(variable)] = variable
-                if hasattr(source, "__weakref__"):  # once it is gone, its id may be another's
-                    gone = functools.partial(self._sources.pop, id(source))
-                    self._sources[id(source)] = weakref.ref(source, gone)
+                gone = functools.partial(self._sources.pop, id(source))
+                self._sources[id(source)] = weakref.ref(source, gone)
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
 
@@ -248,11 +250,6 @@ class Eager(Probe):
         if self._window is not None:
             self._window.close(self.steps.total)
         super().disarm()
-
-
-def _held(source: object) -> Foreign:
-    """A Keras 3 variable holds TensorFlow's own."""
-    return attribute(source, "_value", source)
 
 
 def _components(variable: object) -> tuple[Foreign, ...]:
