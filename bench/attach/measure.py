@@ -152,8 +152,20 @@ def _windows(
 
 def after(style: str) -> dict[str, Any]:
     """A step of trainings that were attached to and left, beside those that never were, in turns."""
-    pairs = [_pair(style) for _ in range(PAIRS)]
-    return {"step": statistics.median(pair.pop("step") for pair in pairs), "pairs": pairs}
+    with one_processor():
+        return {"pairs": [_pair(style) for _ in range(PAIRS)]}
+
+
+@contextmanager
+def one_processor() -> Iterator[None]:
+    """What is started inside shares one processor: others are as fast as their other users let
+    them be, and a process stays where it is."""
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(allowed)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, allowed)
 
 
 def _pair(style: str) -> dict[str, Any]:
@@ -161,23 +173,18 @@ def _pair(style: str) -> dict[str, Any]:
         for warm in (left, bare):
             warm.steps(300)
         number = max(20, int(BLOCK_SECONDS / bare.steps(300)))
-        before = _ratios(left, bare, number)
+        before = _blocks(left, bare, number)
         for turn in range(3):
             _round(left, Path(place) / f"run-{turn}")
-        ratios = _ratios(left, bare, number)
-        step = bare.steps(number)
-    return {"step": step, "before": before, "after": ratios}
+        return {"before": before, "after": _blocks(left, bare, number)}
 
 
-def _ratios(left: Training, bare: Training, number: int) -> list[float]:
-    """Ratios of blocks that follow each other; who begins changes with every pair."""
-    found = []
-    for turn in range(BLOCKS):
-        if turn % 2:
-            other = bare.steps(number)
-            own = left.steps(number)
-        else:
-            own = left.steps(number)
-            other = bare.steps(number)
-        found.append(own / other)
-    return found
+def _blocks(left: Training, bare: Training, number: int) -> dict[str, list[float]]:
+    """Seconds of a step in blocks that follow each other; who begins changes with every pair."""
+    times: dict[str, list[float]] = {"left": [], "bare": []}
+    both = [("left", left), ("bare", bare)]
+    for _ in range(BLOCKS):
+        for name, one in both:
+            times[name].append(one.steps(number))
+        both.reverse()
+    return times

@@ -80,25 +80,52 @@ def _median_and_most(rounds: Sequence[dict[str, float]], name: str) -> str:
 def _after(found: dict[str, Any]) -> Iterator[str]:
     yield (
         "A step after detaching (three rounds), beside the same training in a process that was never attached to: "
-        "processor time of all threads, in blocks of 0.05 s by turns, before attaching and after. Two processes "
-        "that do the same differ a little; what changed between them is what attaching left behind."
+        "processor time of all threads, in blocks of 0.05 s by turns on one processor, before attaching and after. "
+        "Each process counts with the lower quartile of its blocks: what else the machine does only adds to them. "
+        "Two processes that do the same differ a little; what changed between them is what attaching left behind."
     )
     yield ""
-    yield "| loop | a bare step | change of the ratio, median of the pairs (each) |"
-    yield "|---|---|---|"
+    yield "| loop | a bare step | change, median of the pairs (each) | such a change from nothing |"
+    yield "|---|---|---|---|"
     for style, one in found.items():
         changes = changes_of(one)
         each = ", ".join(f"{change - 1:+.1%}" for change in changes)
-        yield f"| {style} | {MILLI * one['step']:.2f} ms | {statistics.median(changes) - 1:+.1%} ({each}) |"
+        step = MILLI * statistics.median(
+            lower_quartile(pair["after"]["bare"]) for pair in one["pairs"]
+        )
+        noise = max(abs(halves - 1) for halves in changes_from_nothing(one))
+        yield (
+            f"| {style} | {step:.2f} ms | {statistics.median(changes) - 1:+.1%} ({each}) | "
+            f"up to {noise:.1%} |"
+        )
     yield ""
+
+
+Blocks = dict[str, list[float]]
 
 
 def changes_of(found: dict[str, Any]) -> list[float]:
     """By how much steps take longer than before attaching, for each pair of processes."""
-    return [
-        statistics.median(pair["after"]) / statistics.median(pair["before"])
-        for pair in found["pairs"]
-    ]
+    return [_ratio(pair["after"]) / _ratio(pair["before"]) for pair in found["pairs"]]
+
+
+def changes_from_nothing(found: dict[str, Any]) -> list[float]:
+    """The same between the halves of the blocks before attaching: what noise makes of no change."""
+    changes = []
+    for pair in found["pairs"]:
+        middle = len(pair["before"]["left"]) // 2
+        first = {name: times[:middle] for name, times in pair["before"].items()}
+        second = {name: times[middle:] for name, times in pair["before"].items()}
+        changes.append(_ratio(second) / _ratio(first))
+    return changes
+
+
+def _ratio(blocks: Blocks) -> float:
+    return lower_quartile(blocks["left"]) / lower_quartile(blocks["bare"])
+
+
+def lower_quartile(times: Sequence[float]) -> float:
+    return statistics.quantiles(times, n=4)[0]
 
 
 def _pythons(found: Sequence[dict[str, Any]]) -> Iterator[str]:
