@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from bench.field.measure import Ran, bare, recorded, report
+from bench.field.measure import Turn, report, turn
 from bench.field.programs import Fault, Program
 
 
@@ -30,7 +30,9 @@ class Score:
     reported_seconds: float  # of the recorded process
     peak_explained: float | None  # share of the peak that the account of memory names
     recorded_seconds: float
+    recorded_cpu: float
     bare_seconds: float
+    bare_cpu: float
     twin_seconds: float | None
     bare_peak: int
     twin_peak: int | None
@@ -44,6 +46,11 @@ class Score:
         return self.right_cause and self.right_line and not self.false_alarms
 
     @property
+    def own_measured(self) -> float:
+        """What recording took in CPU seconds, beside the bare run of the same turn."""
+        return self.recorded_cpu - self.bare_cpu
+
+    @property
     def own_share(self) -> float:
         return self.own_seconds / max(self.reported_seconds, 1e-9)
 
@@ -54,10 +61,7 @@ class Score:
 
     @property
     def claim(self) -> float | None:
-        """What is claimed over what the expert's change saves, each as a share of its own run.
-
-        The runs were made at different times, on a machine that is not always as fast.
-        """
+        """What is claimed over what the expert's change saves, each as a share of its own run."""
         if not self.saved or not self.claimed:
             return None
         return (self.claimed / self.reported_seconds) / (self.saved / self.bare_seconds)
@@ -68,15 +72,12 @@ class Score:
 
 def score(program: Program) -> Score:
     """Record, judge and score one program."""
-    folder, ran = recorded(program)
-    plain = bare(program)
-    twin = bare(program, twin=True) if program.twin else None
-    return judged(program, report(folder), ran, plain, twin)
+    measured = turn(program)
+    return judged(program, report(measured.folder), measured)
 
 
-def judged(
-    program: Program, said: Mapping[str, Any], ran: Ran, plain: Ran, twin: Ran | None
-) -> Score:
+def judged(program: Program, said: Mapping[str, Any], measured: Turn) -> Score:
+    plain, twin = measured.bare, measured.twin
     findings = [finding for finding in said["findings"] if finding["fault"]]
     matched = [_matching(program, finding, any_line=False) for finding in findings]
     first = findings[0] if findings else None
@@ -99,7 +100,9 @@ def judged(
         own_seconds=said["own_cost"]["seconds"],
         reported_seconds=said["seconds"],
         peak_explained=_peak_explained(said["memory_account"]),
-        recorded_seconds=ran.seconds,
+        recorded_seconds=measured.recorded.seconds,
+        recorded_cpu=measured.recorded.cpu,
+        bare_cpu=plain.cpu,
         bare_seconds=plain.seconds,
         twin_seconds=twin.seconds if twin else None,
         bare_peak=plain.peak_bytes,
