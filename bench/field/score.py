@@ -34,6 +34,7 @@ class Score:
     bare_seconds: float
     bare_cpu: float
     twin_seconds: float | None
+    twin_cpu: float | None
     bare_peak: int
     twin_peak: int | None
     claimed: float  # seconds that all findings which match a fault claim together
@@ -56,15 +57,23 @@ class Score:
 
     @property
     def saved(self) -> float | None:
-        """Seconds that the expert's change saves."""
-        return None if self.twin_seconds is None else self.bare_seconds - self.twin_seconds
+        """CPU seconds that the expert's change saves: wall time tells more about other programs."""
+        return None if self.twin_cpu is None else self.bare_cpu - self.twin_cpu
+
+    @property
+    def saved_share(self) -> float | None:
+        return None if self.saved is None else self.saved / max(self.bare_cpu, 1e-9)
+
+    @property
+    def claimed_share(self) -> float:
+        return self.claimed / max(self.reported_seconds, 1e-9)
 
     @property
     def claim(self) -> float | None:
         """What is claimed over what the expert's change saves, each as a share of its own run."""
-        if not self.saved or not self.claimed:
+        if not self.saved_share or not self.claimed:
             return None
-        return (self.claimed / self.reported_seconds) / (self.saved / self.bare_seconds)
+        return self.claimed_share / self.saved_share
 
     def as_row(self) -> dict[str, Any]:
         return asdict(self)
@@ -105,6 +114,7 @@ def judged(program: Program, said: Mapping[str, Any], measured: Turn) -> Score:
         bare_cpu=plain.cpu,
         bare_seconds=plain.seconds,
         twin_seconds=twin.seconds if twin else None,
+        twin_cpu=twin.cpu if twin else None,
         bare_peak=plain.peak_bytes,
         twin_peak=twin.peak_bytes if twin else None,
         claimed=_claimed(said, claims),
