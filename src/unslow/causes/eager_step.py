@@ -118,6 +118,7 @@ def evidence(cost: EagerCost) -> Iterable[Evidence]:
     yield Evidence("of that computing", cost.kernels, "s")
     yield Evidence("least cost of dispatching one op", cost.floor, "s")
     yield Evidence("expected of a compiled step", cost.step - cost.eager + cost.compiled, "s")
+    yield Evidence("expected of its first call", cost.first_call, "s")
 
 
 def _varies(loop: Loop) -> bool:

@@ -9,13 +9,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 
+import numpy as np
+
 from unslow.analyse.grouping import grouped
 from unslow.analyse.host.xplane import Span, Thread, covered, read
 from unslow.analyse.input.profile_iterators import ProfiledIterator, gets, profiled_iterators
 from unslow.analyse.run.during import facts_during
 from unslow.analyse.stats.robust import ratio
 from unslow.facts.profiler import ProfilerWindow
-from unslow.model import Loop, Run
+from unslow.model import Loop, Phase, Run
 from unslow.runfolder.layout import read_inside
 
 READS = (ProfilerWindow,)
@@ -120,10 +122,18 @@ def windows(run: Run, loop: Loop) -> list[Window]:
 
 
 def repeated(loop: Loop) -> float:
-    """Seconds of a loop, its first step counted as a typical one: windows see none like it."""
-    if len(loop.seconds) < 2 or loop.count[0] != 1:
+    """Seconds of a loop without what windows never see: tracing, and what the first call of a new
+    graph prepares. The first step, and any that traced, counts as a typical one.
+    """
+    if len(loop.seconds) < 2:
         return loop.total
-    return loop.total - max(0.0, float(loop.seconds[0]) - loop.typical())
+    traced = loop.phases[:, Phase.TRACE] > 0
+    traced[0] = True
+    alone = traced & (loop.count == 1)
+    beyond = np.maximum(0.0, loop.seconds[alone] - loop.typical()).sum()
+    merged = traced & ~alone
+    beyond += (loop.phases[merged, Phase.TRACE] * loop.count[merged]).sum()
+    return loop.total - float(beyond)
 
 
 def updating(window: Window, scope: str) -> float:

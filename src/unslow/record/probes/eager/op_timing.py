@@ -7,8 +7,10 @@ from collections import Counter
 from types import FrameType, ModuleType
 
 from unslow.facts.eager import EagerOps
+from unslow.facts.phase import Phase
 from unslow.facts.schema import Place, Stack
 from unslow.record.engine.foreign import Foreign, Function
+from unslow.record.engine.lanes import SPAN_PHASE
 from unslow.record.engine.recorder import Lane, Recorder, clock
 
 # Where single ops and whole functions go through to the runtime; seen on 2.15 to 2.21. One that is
@@ -26,6 +28,8 @@ _RANDOM = (
     "Multinomial",
     "ParameterizedTruncatedNormal",
 )  # ops with a state of their own
+# What runs in these is not the step's: Keras's predict makes a pipeline by ops that take long.
+_APART = frozenset((Phase.INPUT, Phase.SAVE, Phase.LOG, Phase.EVAL))
 
 
 Past = dict[tuple[str, int], list[int]]  # of the n-th op of a type: what it took in earlier windows
@@ -59,7 +63,8 @@ class OpWindow:
         local, thread, note = self._recorder.local, self._thread, self._note
 
         def timed(context: object, name: str, *args: object) -> object:
-            if local.lane.thread != thread:
+            lane = local.lane
+            if lane.thread != thread or _is_apart(lane):
                 return execute(context, name, *args)
             began = clock()
             try:
@@ -78,7 +83,8 @@ class OpWindow:
         )
 
         def timed(context: object, device: object, name: Foreign, *args: object) -> object:
-            if local.lane.thread != thread:
+            lane = local.lane
+            if lane.thread != thread or _is_apart(lane):
                 return execute(context, device, name, *args)
             began = clock()
             try:
@@ -167,6 +173,13 @@ class OpWindow:
                 (middle if least > _LARGE * floor else least) - asking for least, middle in each
             )
         return floor, kernels
+
+
+def _is_apart(lane: Lane) -> bool:
+    """Whether a thread does something that is not the step's own work."""
+    if lane.within >= 0:
+        return lane.within in _APART
+    return bool(lane.stack) and lane.stack[-1][SPAN_PHASE] in _APART
 
 
 def _stack(places: tuple[Foreign, ...]) -> Stack:
