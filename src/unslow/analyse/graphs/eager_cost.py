@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from unslow.analyse.host.machine import process_of, slowdown
 from unslow.analyse.loop_phases import LIBRARIES
 from unslow.analyse.places import locations
 from unslow.analyse.run.during import facts_during
@@ -21,8 +22,8 @@ from unslow.model import Location, Loop, Phase, Run, Sample
 # it 7 % of asking for one: 0.2 ms and 1.7 µs where an eager op takes 25 µs.
 _CALL = 8.0
 _NODE = 0.07
-# Its first call traces, optimizes and prepares each op: 340 to 490 µs an op were seen for six models
-# where dispatching one took 8 µs at least.
+# Its first call traces, optimizes and prepares each op: 340 to 490 µs an op were seen for six
+# models, where dispatching one took 8 µs at least.
 _FIRST_CALL = 50.0
 _FEW_SAMPLES = 30
 _SIGNS = {**dict.fromkeys(LIBRARIES, 1), "python": 0}  # of a sample by what ran; others count less
@@ -79,6 +80,7 @@ def eager_cost(run: Run, loop: Loop) -> EagerCost | None:
     mean = float((loop.seconds[1:] * loop.count[1:]).sum() / max(1, loop.count[1:].sum()))
     eager = _eager_share(run, loop) * mean
     computing = _computing(windows, ops, eager)
+    slow = slowdown(process_of(run, loop), loop.start, loop.stop)
     last = windows[-1]
     return EagerCost(
         ops=ops,
@@ -86,7 +88,7 @@ def eager_cost(run: Run, loop: Loop) -> EagerCost | None:
         eager=eager,
         kernels=computing,
         compiled=computing + compiled_dispatch(floor, ops),
-        first_call=computing + _FIRST_CALL * floor * ops,
+        first_call=computing + _FIRST_CALL * floor * ops * slow,
         floor=floor,
         steps=loop.steps - 1,
         tape=next((locations(window.tape) for window in windows if window.tape), ()),
