@@ -51,3 +51,10 @@ def test_what_runs_between_the_calls_is(
     recording: Recording, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert ops_of_a_step(recording, monkeypatch, Phase.RUN) == 3
+
+
+def test_what_the_window_itself_takes_is_no_part_of_a_step(recording: Recording) -> None:
+    recorder, lane = recording.recorder, recording.recorder.local.lane
+    window = OpWindow(recorder, ModuleType("runtime"), {}, lane)
+    window.close(5)
+    assert 0 < lane.own == recorder.inspection_times["eager"]

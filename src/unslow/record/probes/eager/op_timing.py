@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from threading import get_ident
 from types import FrameType, ModuleType
 
 from unslow.facts.eager import EagerOps
@@ -120,11 +121,13 @@ class OpWindow:
 
     def close(self, step: int, outside: bool = False) -> None:
         """Put everything back and write what was seen; any thread may do so."""
+        began = clock()
         for name, original, wrapper in self._held:
             if getattr(self._module, name) is wrapper:
                 setattr(self._module, name, original)
         self._lane.own += self._own
         self._recorder.spent("eager", self._own)
+        wall = began - self._began - self._own
         took = sorted(each for ops in self._ops.values() for each in ops)
         floor, kernels = self._kernels()
         names = Counter({name: len(ops) for name, ops in self._ops.items()})
@@ -139,13 +142,15 @@ class OpWindow:
                 functions=self._functions[0],
                 functions_took=self._functions[1],
                 tape=self.tape,
-                wall=clock() - self._began - self._own,
+                wall=wall,
                 lines=tuple((_stack(places), ops, spent) for places, (ops, spent) in lines),
                 top=tuple(names.most_common(12)),
                 random=next((name for name in names if name.startswith(_RANDOM)), ""),
                 outside=outside,
             )
         )
+        if get_ident() == self._thread:  # else it is the watcher's time
+            self._recorder.keep_out(self._lane, clock() - began, "eager")
 
     def _kernels(self) -> tuple[int, int]:
         """What dispatching an op costs at least, and what the ops of this step compute beyond that.
