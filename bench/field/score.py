@@ -9,6 +9,8 @@ from typing import Any
 from bench.field.measure import Turn, report, turn
 from bench.field.programs import Fault, Program
 
+_IDLE = ("thread-settings", "checkpoint-cost")  # cores without a thread, waits for the disk
+
 
 @dataclass(frozen=True)
 class Score:
@@ -57,12 +59,23 @@ class Score:
 
     @property
     def saved(self) -> float | None:
-        """CPU seconds that the expert's change saves: wall time tells more about other programs."""
-        return None if self.twin_cpu is None else self.bare_cpu - self.twin_cpu
+        """Seconds that the expert's change saves.
+
+        By CPU time, since wall time tells more about other programs; but by wall time where the
+        fault is that the processor has nothing to do.
+        """
+        if self.twin_cpu is None or self.twin_seconds is None:
+            return None
+        if self.expected.partition(" ")[0] in _IDLE:
+            return self.bare_seconds - self.twin_seconds
+        return self.bare_cpu - self.twin_cpu
 
     @property
     def saved_share(self) -> float | None:
-        return None if self.saved is None else self.saved / max(self.bare_cpu, 1e-9)
+        if self.saved is None:
+            return None
+        is_idle = self.expected.partition(" ")[0] in _IDLE
+        return self.saved / max(self.bare_seconds if is_idle else self.bare_cpu, 1e-9)
 
     @property
     def claimed_share(self) -> float:
@@ -92,7 +105,7 @@ def judged(program: Program, said: Mapping[str, Any], measured: Turn) -> Score:
     first = findings[0] if findings else None
     expected = program.faults[0] if program.faults else None
     named = _matching(program, first, any_line=True) if first else None
-    claims = [f for f, fault in zip(findings, matched, strict=True) if fault]
+    claims = [one for one in findings if _matching(program, one, any_line=True)]
     return Score(
         name=program.name,
         healthy=program.healthy,
