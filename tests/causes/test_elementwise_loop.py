@@ -24,7 +24,7 @@ def found(monkeypatch: pytest.MonkeyPatch, in_steps: float, after: float) -> lis
 
 
 def test_parts_that_are_small_alone_are_told_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert found(monkeypatch, in_steps=0.9, after=1.2) == [0.9, 1.2]
+    assert found(monkeypatch, in_steps=0.4, after=0.5) == [0.4, 0.5]
 
 
 def test_a_small_part_beside_a_large_one_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -32,4 +32,4 @@ def test_a_small_part_beside_a_large_one_is_told(monkeypatch: pytest.MonkeyPatch
 
 
 def test_parts_that_are_small_together_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert found(monkeypatch, in_steps=0.3, after=0.4) == []
+    assert found(monkeypatch, in_steps=0.3, after=0.2) == []
