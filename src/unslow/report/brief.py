@@ -22,8 +22,7 @@ def dumps(briefs: Sequence[Row], command_line: str) -> str:
 
 
 def _brief(number: int, brief: Row) -> list[str]:
-    where = brief["location"]
-    at = f" at {code(where['file'] + ':' + str(where['line']))}" if where else ""
+    at = words.led(" at ", code(words.line(brief["location"])))
     cost = f"{words.seconds(brief['seconds'])}, {words.share(brief['share'])} of the training"
     if brief["frees_bytes"]:
         cost += f"; {words.size(brief['frees_bytes'])} of the peak"

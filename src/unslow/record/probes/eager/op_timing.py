@@ -9,7 +9,8 @@ from types import FrameType, ModuleType
 
 from unslow.facts.eager import EagerOps
 from unslow.facts.phase import Phase
-from unslow.facts.schema import Place, Stack
+from unslow.facts.schema import stack_of
+from unslow.record.engine.fence import attempted
 from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.lanes import SPAN_PHASE
 from unslow.record.engine.recorder import Lane, Recorder, clock
@@ -106,10 +107,8 @@ class OpWindow:
     def _note(self, name: str, took: int, frame: FrameType | None) -> None:
         began = clock()
         self._ops.setdefault(name, []).append(took)
-        try:
-            places = tuple(self._recorder.user.stack(frame, _FRAMES))
-        except Exception:  # noqa: BLE001 - called within the user's own calls
-            places = ()
+        nowhere: list[tuple[str, int, str]] = []
+        places = tuple(attempted(nowhere, self._recorder.user.stack, frame, _FRAMES))
         line = self._lines.setdefault(places, [0, 0])
         line[0] += 1
         line[1] += took
@@ -143,7 +142,7 @@ class OpWindow:
                 functions_took=self._functions[1],
                 tape=self.tape,
                 wall=wall,
-                lines=tuple((_stack(places), ops, spent) for places, (ops, spent) in lines),
+                lines=tuple((stack_of(places), ops, spent) for places, (ops, spent) in lines),
                 top=tuple(names.most_common(12)),
                 random=next((name for name in names if name.startswith(_RANDOM)), ""),
                 outside=outside,
@@ -185,7 +184,3 @@ def _is_apart(lane: Lane) -> bool:
     if lane.within >= 0:
         return lane.within in _APART
     return bool(lane.stack) and lane.stack[-1][SPAN_PHASE] in _APART
-
-
-def _stack(places: tuple[Foreign, ...]) -> Stack:
-    return tuple(Place(*place) for place in places)
