@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from unslow.analyse.host.machine import process_of, slowdown
+from unslow.analyse.host.machine import slowdown
 from unslow.analyse.loop_phases import LIBRARIES
 from unslow.analyse.places import locations
 from unslow.analyse.sampled_time import in_steps
@@ -79,7 +79,7 @@ def eager_cost(run: Run, loop: Loop) -> EagerCost | None:
     mean = float((loop.seconds[1:] * loop.count[1:]).sum() / max(1, loop.count[1:].sum()))
     eager = _eager_share(run, loop) * mean
     computing = _computing(windows, ops, eager)
-    slow = slowdown(process_of(run, loop), loop.start, loop.stop)
+    slow = slowdown(run.process_of(loop), loop.start, loop.stop)
     last = windows[-1]
     return EagerCost(
         ops=ops,
