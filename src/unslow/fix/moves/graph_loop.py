@@ -138,7 +138,7 @@ def _plain(script: Script, node: ast.stmt) -> None:
     script.refuse_if(not isinstance(node, _PLAIN), "the body holds more than assignments", node)
     for inner in ast.walk(node):
         match inner:
-            case ast.Call() if method_of(inner) in _FILLS:
+            case ast.Call() if method_of(inner) in _FILLS and not script.name(inner.func):
                 reason = "the body fills a Python container, which needs a tf.TensorArray"
                 raise script.refuse(reason, inner)
             case ast.Subscript(ctx=ast.Store()) | ast.Attribute(ctx=ast.Store()):
