@@ -42,8 +42,8 @@ def keep_numbers(script: Script, line: int, path: str) -> Script:
     edits = [replaced(script, value, f"float({script.source(value)})")]
     for element in _elements_read(script, path):
         match script.parents[element]:
-            case ast.Attribute(attr="numpy") as method if call_by(script, method) is not None:
-                edits.append(replaced(script, script.parents[method], script.source(element)))
+            case ast.Attribute(attr="numpy") as method if call := call_by(script, method):
+                edits.append(replaced(script, call, script.source(element)))
             case ast.Attribute():
                 raise script.refuse(f"what is in `{path}` is used as tensors here", element)
     return script.edit(edits)
@@ -60,7 +60,9 @@ def _require_own_line(script: Script, value: ast.expr, path: str) -> None:
 
 def bounded_cache(script: Script, line: int) -> Script:
     """`@functools.cache` becomes `@functools.lru_cache(maxsize=100)`."""
-    function = script.needed(script.function_at(line), "no function is cached there", line)
+    function = script.function_at(line)
+    if function is None:
+        raise script.refuse("no function is cached there", line)
     is_cached = any(_is_cache(script, each) for each in function.decorator_list)
     reason = f"`{function.name}` is not cached by a decorator of Python's"
     script.refuse_if(not is_cached, reason, function)
