@@ -16,7 +16,7 @@ from unslow.fix.moves.step_arguments import SeveralObjects, numbers_to_wrap, one
 from unslow.fix.moves.step_plan import Offends, Plan, extended, planned, training_loops
 from unslow.fix.moves.training_step import Step, find_step, spans
 from unslow.syntax.library import Kind
-from unslow.syntax.literals import Literal
+from unslow.syntax.literals import Literal, without_not
 from unslow.syntax.nodes import (
     DEFINITIONS,
     NAMED_FUNCTIONS,
@@ -135,10 +135,7 @@ def _switch(script: Script, function: NamedFunction, wrapping: ast.Call) -> tupl
         if conditions:
             reason = f"`{function.name}` is compiled here under more than one condition"
         raise script.refuse(reason, wrapping)
-    test, wanted = conditions[0]
-    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        test, wanted = test.operand, not wanted
-    return test, wanted
+    return without_not(*conditions[0])
 
 
 # A step in a function of its own
