@@ -57,3 +57,40 @@ def test_an_element_of_something_else_needs_a_number() -> None:
     script = Script("a.py", _TILES.replace("scene[row:row + 8, col:col + 8]", "names[col]"))
     with pytest.raises(CannotEdit, match="needs a Python number"):
         number_as_tensor(script, 8, "tile", "col", "int", body_of(script))
+
+
+_GIVEN = (
+    "import tensorflow as tf\n@tf.function\ndef step(x, t):\n    {use}\n    return x\n\n"
+    "for n in range(9):\n    step(x, n)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("use", "integer", "real"),
+    [
+        ("x = x * t", "tf.constant(n, tf.float32)", "tf.constant(n)"),
+        ("x = tf.gather(table, t)", "tf.constant(n)", "tf.constant(n)"),
+        ("x = x * tf.one_hot(indices=t, depth=5)", "tf.constant(n)", "tf.constant(n)"),
+        ("x = tf.nn.dropout(x, rate=t)", "", "tf.constant(n)"),
+        ("x = tf.random.normal([3], stddev=t)", "", "tf.constant(n)"),
+        ("scale.assign(t)", "", "tf.constant(n)"),
+        ("x = x * t + tf.gather(table, t)", "", "tf.constant(n)"),
+        ("x = -x if t % 2 == 0 else x", "tf.constant(n)", "tf.constant(n)"),
+        ("x = tf.reduce_sum(x, axis=t)", "", ""),
+        ("x = tf.keras.layers.Dropout(t)(x)", "", ""),
+        ("x = x + t % 2", "", ""),
+        ("t = tf.constant(t)", "", ""),
+        ("for _ in range(t): x = x + 1.0", "", ""),
+    ],
+)
+def test_a_number_becomes_a_tensor_where_tensorflow_takes_one(
+    use: str, integer: str, real: str
+) -> None:
+    for kind, given in (("int", integer), ("float", real)):
+        script = Script("a.py", _GIVEN.format(use=use))
+        if given:
+            text = number_as_tensor(script, 8, "step", "t", kind, body_of(script)).text
+            assert f"step(x, {given})" in text
+            continue
+        with pytest.raises(CannotEdit, match="needs a Python number"):
+            number_as_tensor(script, 8, "step", "t", kind, body_of(script))

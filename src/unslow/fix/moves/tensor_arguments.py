@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import replaced, spelled
 from unslow.fix.moves.call_arguments import keyword_set
 from unslow.fix.moves.decorators import decorate
-from unslow.fix.moves.shapes import calls_of, is_arithmetic, is_call, reads
+from unslow.fix.moves.session_feeds import ASSIGNS
+from unslow.fix.moves.shapes import Code, calls_of, is_arithmetic, is_call, reads
 from unslow.fix.moves.tensor_lists import bound_around
 from unslow.syntax.nodes import (
     NamedFunction,
@@ -25,6 +27,9 @@ from unslow.syntax.python_types import PythonType, type_in_loops
 _FUNCTION = "tf.function"
 _TENSORS = ("tf.constant", "tf.cast", "tf.convert_to_tensor")
 _TAKES_TENSORS = words("cast print convert_to_tensor")
+_STRUCTURAL = words("axis name dtype shape num keepdims seed num_or_size_splits")
+_INDEXING = words("gather gather_nd one_hot fill range")
+_OWN_CONSTANTS = words("constant Variable function")
 _COMPUTE = words("clip_by_global_norm clip_by_norm clip_by_value maximum minimum multiply pow")
 _STATIC = words("shape get_shape as_list")
 
@@ -34,7 +39,7 @@ def number_as_tensor(
 ) -> Script:
     """`step(x, rate)` becomes `step(x, tf.constant(rate))`."""
     kinds = uses_of_number(script, body, name) if body is not None else set()
-    if "other" in kinds:
+    if needs_python(kinds, number == "int"):
         reason = f"`{name}` is used in `{function}` in a way that needs a Python number"
         raise CannotEdit(reason, line)
     value = _given(script, line, function, name, body)
@@ -113,13 +118,22 @@ def uses_of_number(
     """How a function uses a number, also in the functions of this file that it hands it on to."""
     kinds: set[str] = set()
     for node in reads(body.body, name):
-        kind = use_of_number(body, node)
+        kind = use_of_number(body, node, positional_names(body))
         taker = _taker(script, node) if kind == "other" and body in script.functions else None
         if taker is None or taker[0] in (*around, body):
             kinds.add(kind)
         else:
             kinds |= uses_of_number(script, *taker, (*around, body))
     return kinds
+
+
+def needs_python(kinds: set[str], is_integer: bool) -> bool:
+    """Whether a number must stay Python's.
+
+    Beside real tensors Python's integers become real, while a tensor must be of one type only.
+    """
+    mixed = "real" in kinds or {"computed", "index"} <= kinds
+    return "other" in kinds or (is_integer and mixed)
 
 
 def _taker(script: Script, node: ast.Name) -> tuple[NamedFunction, str] | None:
@@ -134,27 +148,48 @@ def _taker(script: Script, node: ast.Name) -> tuple[NamedFunction, str] | None:
     return next(((function, name) for name, value in given if value is node), None)
 
 
-def use_of_number(body: NamedFunction, node: ast.Name) -> str:
-    """How a function uses a number: "compared", "computed", "taken" as a tensor, or "other"."""
-    if any(node in ast.walk(part) for part in _bounds(body)):
+def use_of_number(body: Code, node: ast.Name, given: Collection[str]) -> str:
+    """How code uses a number: "compared", "computed" with, "taken" as a tensor of any type, as an
+    "index", as a "real" number, or "other". `given` are the parameters of the code.
+    """
+    if any(node in ast.walk(part) for part in _bounds(body, given)):
         return "taken"  # `image[row : row + 8]`: a tensor is cut by tensors as well
-    match next(owner for owner in ast.walk(body) if node in ast.iter_child_nodes(owner)):
+    inner = inside(body, ast.AST)
+    owners = {part: owner for owner in inner for part in ast.iter_child_nodes(owner)}
+    owner = owners[node]
+    match owner:
         case ast.Compare():
             return "compared"
-        case ast.Call(func=function) if last_name(function) in _TAKES_TENSORS:
-            return "taken"
-        case ast.Call(func=function) if last_name(function) in _COMPUTE:
-            return "computed"
+        case ast.BinOp(op=ast.Mod()):
+            return "compared" if isinstance(owners.get(owner), ast.Compare) else "other"
         case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div() | ast.Pow()):
             return "computed"
         case ast.UnaryOp():
             return "computed"
+        case ast.Call():
+            return _use_in_call(owner)
+        case ast.keyword(arg=name) if name not in _STRUCTURAL:
+            call = owners[owner]
+            return _use_in_call(call) if isinstance(call, ast.Call) else "other"
     return "other"
 
 
-def _bounds(body: NamedFunction) -> list[ast.Slice]:
-    """The bounds of cuts of what the function is given, computed by sums and differences only."""
-    given = set(positional_names(body))
+def _use_in_call(call: ast.Call) -> str:
+    """What a function of TensorFlow makes of a number that it is given."""
+    name, path = last_name(call.func), dotted(call.func) or ""
+    if name in _TAKES_TENSORS:
+        return "taken"
+    if name in _COMPUTE:
+        return "computed"
+    if not path.startswith(("tf.", "tensorflow.")) or ".keras." in path:
+        return "real" if method_of(call) in ASSIGNS else "other"
+    if name in _INDEXING:
+        return "index"
+    return "real" if name not in _OWN_CONSTANTS else "other"
+
+
+def _bounds(body: Code, given: Collection[str]) -> list[ast.Slice]:
+    """The bounds of cuts of what the code is given, computed by sums and differences only."""
     cuts = [cut.slice for cut in inside(body, ast.Subscript) if dotted(cut.value) in given]
     parts = [part for part in inside(cuts, ast.Slice) if part.step is None]
     return [part for part in parts if all(map(is_arithmetic, ast.iter_child_nodes(part)))]
