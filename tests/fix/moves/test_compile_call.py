@@ -201,3 +201,32 @@ def test_a_function_that_another_file_may_call_converts_its_result_itself() -> N
     files = {"a.py": _FEATURES.format("tf.sqrt(y).numpy()", ""), "b.py": "from a import f\n"}
     with pytest.raises(CannotEdit, match="needs the value of a tensor"):
         compile_call(Script("a.py", files["a.py"], files), 6)
+
+
+_HANDED = (
+    f"{_HEAD}def draw(net, x):\n    return net(x, training=False)\n"
+    "model = tf.keras.Sequential([])\nfor x in rows:\n    draw(model, x)\n"
+)
+
+
+def test_a_function_that_only_calls_a_model_is_handed_the_compiled_one() -> None:
+    text = compile_call(Script("a.py", _HANDED), 3).script.text
+    assert "compiled_model = tf.function(model, reduce_retracing=True)\nfor x in rows:\n" in text
+    assert "    return net(x, training=False)\n" in text and "    draw(compiled_model, x)\n" in text
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("    draw(model, x)\n", "    draw(model, x)\n    draw(other, x)\n"),
+        ("    return net(", "    print(net.name)\n    return net("),
+    ],
+)
+def test_a_model_that_may_be_another_one_in_each_call_stays(old: str, new: str) -> None:
+    with pytest.raises(CannotEdit):
+        compile_call(Script("a.py", _HANDED.replace(old, new)), 3 + new.count("print"))
+
+
+def test_the_function_is_compiled_where_the_model_has_no_name() -> None:
+    text = compile_call(Script("a.py", _HANDED.replace("(model,", "(nets[0],")), 3).script.text
+    assert "@tf.function(reduce_retracing=True)\ndef draw(net, x):" in text
