@@ -24,6 +24,7 @@ from unslow.fix.moves.shapes import (
     is_call,
     mentions,
     method_named,
+    names_in,
     outermost_definition,
     reads,
 )
@@ -91,7 +92,7 @@ def _kept(script: Script, node: ast.Assign, name: str) -> Script:
     if function is None or node not in function.body:
         raise script.refuse("the model is not always made in one function", node)
     _require_stays(script, function, name)
-    sized = _sizes_named(script, node)
+    sized = _sizes_named(script, function, node)
     if sized is not script:
         return model_kept(sized, [script.recorded(node)])
     making = _Making(script, function, name, node)
@@ -124,15 +125,19 @@ def _is_compile(node: ast.stmt, name: str) -> bool:
     return False
 
 
-def _sizes_named(script: Script, node: ast.Assign) -> Script:
+def _sizes_named(script: Script, function: NamedFunction, node: ast.Assign) -> Script:
     """`build(x.shape[1])` becomes `x_size = x.shape[1]` and `build(x_size)`."""
     for part in inside(node.value, ast.expr):
-        local = [read for read in inside(part, ast.Name) if script.function_of(read) is not None]
+        local = sorted(names_in(part) & _local_names(function))
         if _is_size(script, part) and local:
-            name = script.fresh(f"{local[-1].id}_size")
+            name = script.fresh(f"{local[0]}_size")
             line, code = script.recorded(node), f"{name} = {script.source(part)}\n"
             return insert_before(script.edit([replaced(script, part, name)]), line, code)
     return script
+
+
+def _local_names(function: NamedFunction) -> set[str]:
+    return uses(function.body).writes | parameter_names(function)
 
 
 def _is_size(script: Script, value: ast.expr) -> bool:
@@ -157,7 +162,7 @@ class _Making:
         compiles = [each for each in function.body if _is_compile(each, name)]
         script.refuse_if(len(compiles) > 1, f"`{name}` is compiled more than once", node)
         self.part: list[ast.stmt] = [node, *compiles]
-        self._local = uses(function.body).writes | parameter_names(function)
+        self._local = _local_names(function)
         known = {name}
         while unknown := [read for read in self._reads() if read.id not in known]:
             known.add(unknown[0].id)
