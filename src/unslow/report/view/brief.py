@@ -38,14 +38,15 @@ def _brief(run: Run, finding: Finding, refusal: Refusal | None) -> Row:
         "evidence": shown["evidence"],
         "advice": shown["advice"],
         "code": _code(run, finding.location),
-        "no_diff": refusal.reason if refusal else _no_move(finding.cause),
+        "no_diff": refusal.reason if refusal else no_edit(finding.cause),
         "obstacle": str(refusal.location) if refusal and refusal.location else "",
         "cure": _the_fix(finding.cause),
         "prove": f"unslow prove {shlex.quote(run.folder)} --diff my.patch",
     }
 
 
-def _no_move(cause: str) -> str:
+def no_edit(cause: str) -> str:
+    """What to say of a finding that its cause has no edit for."""
     known = by_id(cause)
     return _NO_MOVE if known is None or type(known).fix is Cause.fix else _NO_MOVE_HERE
 
