@@ -142,6 +142,8 @@ class Retracing(Cause):
             return _pipeline_once(script, where.line, detail)
         if change.reason == "number" and change.leaf == change.argument:
             return _as_tensor(script, where.line, detail)
+        if change.reason == "number" and change.new.startswith("float "):
+            return _parts_as_tensors(script, where.line, detail)
         if change.reason == "shape" and not detail.relaxed and detail.source is not None:
             return _relaxed(script, detail, detail.source)
         return None
@@ -198,6 +200,18 @@ def _as_tensor(script: Script, line: int, detail: _Detail) -> Fix:
         return Fix(title, Safety.CLOSE, files)
     note = f"What {detail.function}() does with it was not seen: a tensor has no Python value."
     return Fix(title, Safety.REVIEW, files, note)
+
+
+def _parts_as_tensors(script: Script, line: int, detail: _Detail) -> Fix | None:
+    """The number that changes in a structure is put there as a tensor."""
+    from unslow.fix.moves.tensor_arguments import parts_as_tensors
+
+    body, leaf = _body(script, detail), detail.change.leaf
+    if body is None:
+        return None
+    edited = parts_as_tensors(script, line, detail.function, leaf, body)
+    note = "What else reads it gets a tensor as well."
+    return Fix(f"make `{leaf}` a tensor where it is computed", Safety.REVIEW, edited.files, note)
 
 
 def _relaxed(script: Script, detail: _Detail, source: str) -> Fix:

@@ -86,6 +86,29 @@ def find_literal(source: Model, expression: ast.expr) -> Literal[Model]:
     return found
 
 
+def find_parts(source: Model, whole: ast.expr) -> tuple[Model, dict[object, ast.expr]]:
+    """The parts of a dictionary, tuple or plain object that is written out, and their file."""
+    held = _follow(source, whole, _DEEPEST)
+    parts: dict[object, ast.expr] = {}
+    match held.node:
+        case ast.Tuple(elts=elements) | ast.List(elts=elements):
+            parts = dict(enumerate(elements))
+        case ast.Dict():
+            parts = dict(_parts(held))
+        case ast.Call() as call:
+            made = held.source.callee(call)
+            names = _tuple_fields(held.source, call)
+            if made is not None and isinstance(made.node, ast.ClassDef):
+                fields = of_type(made.node.body, ast.AnnAssign)
+                names = [last_name(field.target) for field in fields]
+            given = {name: argument(call, name, place) for place, name in enumerate(names)}
+            parts = {name: value for name, value in given.items() if value is not None}
+    if not parts or None in parts:
+        reason = f"`{ast.unparse(held.node)}` does not spell its parts out"
+        raise Obstacle(reason, held.source, held.node)
+    return held.source, parts
+
+
 def _follow(source: Model, expression: ast.expr, depth: int) -> Literal[Model]:
     """The expression that a name, attribute or item stands for, in whichever file it is."""
     if depth == 0:

@@ -12,6 +12,7 @@ from unslow.fix.moves.decorators import decorate
 from unslow.fix.moves.session_feeds import ASSIGNS
 from unslow.fix.moves.shapes import Code, calls_of, is_arithmetic, is_call, reads
 from unslow.fix.moves.tensor_lists import bound_around
+from unslow.syntax.literals import Obstacle, find_parts
 from unslow.syntax.nodes import (
     NamedFunction,
     argument,
@@ -51,6 +52,48 @@ def number_as_tensor(
     value = _given(script, line, function, name, body)  # an import may have moved it
     new = f"{tensorflow}.constant({script.source(value)}{dtype})"
     return script.edit([replaced(script, value, new)])
+
+
+def parts_as_tensors(
+    script: Script, line: int, function: str, leaf: str, body: NamedFunction
+) -> Script:
+    """`Weights(root=1 - lift)` becomes `Weights(root=tf.constant(1 - lift))`, where it is made.
+
+    `leaf` is the real number in an argument, such as `weights.root` or `options['rate']`. Other
+    parts that may change become tensors as well: one of them would leave every trace in place.
+    """
+    match ast.parse(leaf, mode="eval").body:
+        case ast.Attribute(value=ast.Name(id=name), attr=key):
+            form = f"{name}.{{}}"
+        case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str() | int() as key)):
+            form = f"{name}[{{!r}}]"
+        case _:
+            raise CannotEdit(f"`{leaf}` lies too deep in an argument", line)
+    try:
+        source, parts = find_parts(script, _given(script, line, function, name, body))
+    except Obstacle as problem:
+        raise script.follow_refused(problem) from problem
+    changing = {
+        form.format(part): value
+        for part, value in parts.items()
+        if part == key or not isinstance(value, ast.Constant)
+    }
+    known = source.alias("tf", next(iter(changing.values())))
+    if known is None:
+        imported = script.along(spelled(source, "tf")[0], source)
+        return parts_as_tensors(imported, line, function, leaf, body)
+    edits = []
+    for each, value in changing.items():
+        uses_of = [node for node in inside(body.body, ast.expr) if ast.unparse(node) == each]
+        kinds = {use_of_number(body, node, ()) for node in uses_of}
+        if kinds and not needs_python(kinds, is_integer=False) and "index" not in kinds:
+            dtype = "" if each == leaf else f", {known}.float32"
+            edits.append(
+                replaced(source, value, f"{known}.constant({source.source(value)}{dtype})")
+            )
+        elif kinds or each == leaf:
+            raise CannotEdit(f"`{each}` is used in `{function}` in a way that needs a number", line)
+    return script.along(source.edit(edits), source)
 
 
 def other_numbers(
@@ -148,7 +191,7 @@ def _taker(script: Script, node: ast.Name) -> tuple[NamedFunction, str] | None:
     return next(((function, name) for name, value in given if value is node), None)
 
 
-def use_of_number(body: Code, node: ast.Name, given: Collection[str]) -> str:
+def use_of_number(body: Code, node: ast.expr, given: Collection[str]) -> str:
     """How code uses a number: "compared", "computed" with, "taken" as a tensor of any type, as an
     "index", as a "real" number, or "other". `given` are the parameters of the code.
     """
