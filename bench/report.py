@@ -22,10 +22,10 @@ HEAD = """\
 
 # What unslow costs
 
-Every number here was measured by `make bench` (two and a half hours) or by parts of it, where the page says so. They
-write `bench/results.json`, and then this page. A ratio is how many times as long a step takes as it does bare; what
-stands in brackets is its 95 % interval. A ratio meets its target where it is within it and its interval ends at most
-0.01 above it.
+Every number here was measured by `make bench` (two and a half hours) or by one of its parts, which write
+`bench/results.json`; this page is generated from that file. A ratio is the time of a step divided by the time of a bare
+step, with its 95% interval in parentheses. A ratio meets its target if it is below the target and its interval ends at
+most 0.01 above it.
 """
 NOT_YET = "Not measured yet: run `{}`."
 COMMANDS = {
@@ -76,22 +76,22 @@ def reached(found: Sequence[float | None], limit: float) -> str:
     """Whether a ratio is within its limit, and its interval no more than a hundredth above."""
     middle, low, high = found
     if middle is None or low is None or high is None:
-        return "not told: too few runs"
+        return "undecided: too few runs"
     if middle <= limit and high <= limit + 0.01:
         return "met"
-    return "**missed**" if low > limit else "not told: the interval holds it"
+    return "**missed**" if low > limit else "undecided: the interval contains it"
 
 
 def verdict(low: float | None, high: float | None, limit: float) -> str:
     """Whether a limit holds for the whole interval of a measurement, for none of it, or cannot be told."""
     if low is None or high is None:
-        return "not told: too few runs"
+        return "undecided: too few runs"
     return (
         "met"
         if high <= limit
         else "**missed**"
         if low > limit
-        else "not told: the interval holds it"
+        else "undecided: the interval contains it"
     )
 
 
@@ -130,15 +130,15 @@ def _against_peers(results: Results) -> Iterator[Row]:
         for name, row in rows["tools"].items()
     }
     found = _beside_unslow(results.get("overhead", {}).get("tools", {})) | found
-    told = dict.fromkeys(("longer", "the same within 1 %", "not told", "less"), 0)
+    told = dict.fromkeys(("longer", "the same within 1%", "undecided", "less"), 0)
     for (name, _), (_, low, high) in found.items():
         if name not in ("bare", "unslow"):
             told[_beside_ours(low, high)] += 1
     if not sum(told.values()):
         yield wanted, "–", "not measured"
         return
-    open_ = f"not told for {told['not told']}"
-    said = "**missed**" if told["less"] else open_ if told["not told"] else "met"
+    open_ = f"undecided for {told['undecided']}"
+    said = "**missed**" if told["less"] else open_ if told["undecided"] else "met"
     yield wanted, ", ".join(f"{number} {how}" for how, number in told.items() if number), said
 
 
@@ -156,15 +156,15 @@ def _beside_unslow(tools: Results) -> dict[tuple[str, str], Any]:
 def _beside_ours(low: float | None, high: float | None) -> str:
     """What the interval of a peer's step beside one under unslow says."""
     if low is None or high is None:
-        return "not told"
+        return "undecided"
     if low > 1:
         return "longer"
     return (
-        "the same within 1 %"
+        "the same within 1%"
         if low >= 0.99 and high <= 1.01
         else "less"
         if high < 1
-        else "not told"
+        else "undecided"
     )
 
 
@@ -213,12 +213,13 @@ def in_blocks(section: Results) -> str:
     ]
     return "\n\n".join(
         [
-            "One process differs from the next by more than recording costs, and the machine's pace wanders within a tenth "
-            "of a second. So the same loop runs in one process, in pairs of blocks of a hundredth of a second and more: "
-            "all of ours on, and all of it off, in random order, after some calls that are not timed. "
-            f"{section['processes']} processes take turns of this for {section['seconds']:.0f} s or more. The ratio is the "
-            "median over the pairs; *all blocks* sets all time on against all time off, so that rare dear looks count in "
-            "full. A run of seconds has more of those than a run of hours: they come at steps ever further apart.",
+            "Two processes differ by more than recording costs, and the speed of the machine changes within a tenth of a "
+            "second. Therefore one process runs the same loop in pairs of blocks of 10 ms or more, with recording on in "
+            "one and off in the other, in random order; the first calls after each switch are not timed. "
+            f"{section['processes']} processes do this for {section['seconds']:.0f} s or more. The ratio is the median "
+            "over the pairs; *all blocks* divides the total time with recording by the total time without it, so that rare "
+            "expensive inspections count in full. Short runs have more of these per step than long ones, because the "
+            "distance between inspections grows.",
             table(
                 (
                     "loop",
@@ -257,11 +258,11 @@ def its_budget(section: Results) -> str:
         )
     return "\n\n".join(
         [
-            "By its own count, in the same processes: µs per step in wrapped calls (how many, times what one costs here), "
-            "in the dear looks of each probe, and in the watcher's thread (processor time). *Counted* is all but the "
-            "watcher; *added* is the difference between the blocks: where it is much more, unslow's own report of its "
-            "cost says too little. Bytes are those written per step. "
-            "`tests/record/test_budget.py` holds the same in bytecodes, which do not depend on the machine.",
+            "As counted by unslow itself in the same processes: µs per step in wrapped calls (their number, times the "
+            "measured cost of one), in the inspections of each probe, and in the watcher thread (CPU time). *Counted* is all "
+            "but the watcher; *added* is the difference between the blocks. Where it is much larger, unslow's report "
+            "understates its own cost. Bytes are those written per step. "
+            "`tests/record/test_budget.py` checks the same in bytecodes, which do not depend on the machine.",
             table(
                 (
                     "loop",
@@ -303,12 +304,12 @@ def beside_peers(section: Results) -> str:
     return "\n\n".join(
         [
             f"Fresh processes ({way}), every tool once per round, in random order, {tools['bare']['runs']} rounds; each "
-            "tool as its documentation starts it. The ratio is the median over the rounds of the mean step beside that of "
-            "the bare process of the same round, rare dear looks included. A loop is timed for half a second, the first "
-            "two for some seconds: these are the first of a training, in which looks are at their most frequent.",
+            "tool is started as its documentation says. The ratio is the median over the rounds of the mean step divided by "
+            "that of the bare process of the same round, rare expensive inspections included. A loop is timed for half a "
+            "second, the first two for some seconds: the beginning of a training, where inspections are most frequent.",
             table(("tool", *(STYLES[style].title for style in styles)), rows),
-            "The same processes: seconds until TensorFlow was imported, peak memory of the training process, what was left "
-            "on the disk per 1 000 steps, the whole command, and what went wrong.",
+            "The same processes: seconds until TensorFlow was imported, peak memory of the training process, bytes left "
+            "on disk per 1,000 steps, duration of the whole command, and failures.",
             table(
                 (
                     "tool",
@@ -337,13 +338,13 @@ def in_turns(section: Results) -> str:
     ended = [short(found["tools"]["tf-profiler"]["collected"]) for found in styles.values()]
     return "\n\n".join(
         [
-            "Two processes differ by more than most tools cost. So each tool is turned on in one process, in pairs of "
-            "blocks with unslow, in random order, after some calls that are not timed: blocks of a hundredth of a second "
-            "and more, a fifth for memray, which takes as long to turn on, or half a second for those that look from "
-            "outside, which are attached anew for each. What stands "
-            f"here is a step under a tool beside one under unslow: the median of the pairs of {usual:.0f} s, or of twice "
-            f"that from outside{_longer(styles, usual)}. unslow has recorded for 20 s by then: it looks most in its first "
-            "seconds, which are what the next table has. Scalene cannot be turned off once it is there: see that table.",
+            "Two processes differ by more than most tools cost. Therefore each tool is switched on and off within one "
+            "process, in pairs of blocks with unslow, in random order; the first calls after each switch are not timed. "
+            "Blocks take 10 ms or more; 200 ms for memray, which takes about as long to start; 500 ms for tools that sample "
+            "from another process and are attached again for each block. The table shows the time of a step under a tool "
+            f"divided by its time under unslow: the median of the pairs of {usual:.0f} s, or of twice that for tools in "
+            f"another process{_longer(styles, usual)}. unslow had recorded for 20 s before; the next table has its first "
+            "seconds, where it inspects most often. Scalene cannot be switched off: see that table.",
             table(
                 ("tool", *(STYLES[style].title for style in styles)),
                 [
@@ -352,8 +353,9 @@ def in_turns(section: Results) -> str:
                     ["commit", *(_commits(found) for found in styles.values())],
                 ],
             ),
-            "What the TensorFlow profiler has seen it collects and writes when it is stopped, which takes longer with "
-            f"every step. That is in its row, for one step: {', '.join(ended)}. What the others do at their end is not.",
+            "The TensorFlow profiler collects and writes its data when it is stopped, which takes longer the more steps "
+            f"it has recorded. Its row includes that time, per step: {', '.join(ended)}. The rows of the other tools do not "
+            "include what they do at their end.",
         ]
     )
 
@@ -366,7 +368,7 @@ def _longer(styles: Results, usual: float) -> str:
         for name, row in found["tools"].items()
         if row["seconds"] > usual
     ]
-    return f" (where that did not tell them apart, longer: {'; '.join(cells)})" if cells else ""
+    return f" (longer where that could not separate them: {'; '.join(cells)})" if cells else ""
 
 
 def _commits(found: Results) -> str:
@@ -403,9 +405,9 @@ def at_start(section: Results) -> str:
     first, arming = section["first_line"], section["arming"]
     return (
         f"From the command to the first line of an empty script ({section['pairs']} pairs): "
-        f"{short(section['bare'])} bare, and {spread(first, short)} more under "
-        f"`unslow run`: its own start, then the recorder's. While TensorFlow is imported ({short(section['import'])}), "
-        f"finding and wrapping what is watched takes {short(arming)}."
+        f"{short(section['bare'])} bare, and {spread(first, short)} more under `unslow run` (its own start and the "
+        f"recorder's). Finding and wrapping the observed functions takes {short(arming)} while TensorFlow is imported "
+        f"({short(section['import'])})."
     )
 
 
@@ -428,20 +430,20 @@ def at_scale(section: Results) -> str:
         "recorder memory",
         "run folder",
         "`why`",
-        "its processor time",
+        "its CPU time",
         "its memory",
         "page",
         "first paint",
     )
     return "\n\n".join(
         [
-            "Recordings without TensorFlow, through the real recorder and writer: steps of 1 ms on a clock of their own. "
-            "*Recorder memory* is what the process holds beyond a bare interpreter. `unslow why` is a fresh process.",
+            "Recordings without TensorFlow, made by the real recorder and writer with simulated steps of 1 ms. "
+            "*Recorder memory* is what the process uses beyond a bare interpreter. `unslow why` is a fresh process.",
             table(
                 ("steps", *head), [(count(row["steps"]), *cells(row)) for row in section["steps"]]
             ),
-            f"Processes in one folder, {section['worker_steps']} steps each (written one after the other by one process, "
-            "so *recorder memory* is that of all of them):",
+            f"Several processes in one folder, {section['worker_steps']} steps each (written one after the other by one "
+            "process, so *recorder memory* is that of all of them):",
             table(
                 ("processes", *head),
                 [(count(row["workers"]), *cells(row)) for row in section["workers"]],
@@ -493,9 +495,9 @@ def panels(section: Results) -> list[Panel]:
 
 SECTIONS = (
     ("What recording adds to a step", "blocks", in_blocks),
-    ("Its own budget", "blocks", its_budget),
-    ("Beside other tools, in one process", "turns", in_turns),
-    ("Beside other tools, in processes of their own", "overhead", beside_peers),
+    ("Where the cost comes from", "blocks", its_budget),
+    ("Compared with other tools, in one process", "turns", in_turns),
+    ("Compared with other tools, in separate processes", "overhead", beside_peers),
     ("Start-up", "startup", at_start),
     ("How cost grows", "scale", at_scale),
 )

@@ -40,7 +40,7 @@ def test_every_target_is_in_the_page() -> None:
     [
         (1.0, 1.02, "met"),
         (1.04, 1.06, "**missed**"),
-        (1.02, 1.04, "not told: the interval holds it"),
+        (1.02, 1.04, "undecided: the interval contains it"),
     ],
 )
 def test_a_target_is_met_only_where_the_whole_interval_meets_it(
@@ -53,9 +53,9 @@ def test_a_target_is_met_only_where_the_whole_interval_meets_it(
     ("found", "said"),
     [
         ((1.008, 1.0, 1.019), "met"),
-        ((1.008, 1.0, 1.03), "not told: the interval holds it"),
+        ((1.008, 1.0, 1.03), "undecided: the interval contains it"),
         ((1.04, 1.03, 1.05), "**missed**"),
-        ((1.0, None, None), "not told: too few runs"),
+        ((1.0, None, None), "undecided: too few runs"),
     ],
 )
 def test_a_ratio_is_met_where_its_interval_ends_close_above(
@@ -66,7 +66,7 @@ def test_a_ratio_is_met_where_its_interval_ends_close_above(
 
 @pytest.mark.parametrize(
     ("peer", "said"),
-    [([1.5] * 6, "met"), ([0.9] * 6, "**missed**"), ([0.9, 1.2] * 3, "not told for 1")],
+    [([1.5] * 6, "met"), ([0.9] * 6, "**missed**"), ([0.9, 1.2] * 3, "undecided for 1")],
 )
 def test_every_tool_is_set_against_ours(peer: list[float], said: str) -> None:
     tools = {
@@ -80,9 +80,9 @@ def test_every_tool_is_set_against_ours(peer: list[float], said: str) -> None:
     ("beside", "said"),
     [
         ((1.03, 1.02, 1.04), "1 longer"),
-        ((1.0, 0.995, 1.005), "1 the same within 1 %"),
+        ((1.0, 0.995, 1.005), "1 the same within 1%"),
         ((0.97, 0.96, 0.98), "1 less"),
-        ((1.0, 0.9, 1.1), "1 not told"),
+        ((1.0, 0.9, 1.1), "1 undecided"),
     ],
 )
 def test_turns_in_one_process_say_more_than_processes(
@@ -128,4 +128,4 @@ def test_a_few_runs_have_no_interval() -> None:
 
 
 def test_a_few_runs_meet_no_target() -> None:
-    assert report.verdict(None, None, 1.03) == "not told: too few runs"
+    assert report.verdict(None, None, 1.03) == "undecided: too few runs"

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.examples import RECORDED, diagnosis_of
-from unslow.analyse.account import Kind, account_of
+from unslow.analyse.account import account_of
+from unslow.analyse.account_parts import Kind
 from unslow.analyse.sketches.pipelines import Made, pipeline_facts
 from unslow.analyse.sketches.sketch import Sketch, at
 from unslow.analyse.stretches import IMPORT, PROGRAM, SETUP, TRAINING, stretch_at

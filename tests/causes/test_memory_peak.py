@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from unslow.analyse.memory.cuts import Cut, Reason
+from unslow.analyse.memory.cut import Cut, Reason
 from unslow.analyse.sketches.sketch import Sketch, at, stack_at
 from unslow.causes.memory_peak import MemoryPeak
 from unslow.facts.memory import Holding, Inventory, MemoryHigh, Weights

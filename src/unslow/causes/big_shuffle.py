@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from unslow.analyse import wording as say
-from unslow.analyse.input import pipeline
+from unslow.analyse.input import run_pipelines
 from unslow.analyse.input.shuffle_buffers import InflatedBuffer, ShuffleBuffer, shuffle_buffers
 from unslow.analyse.memory import account
 from unslow.analyse.sketches.pipelines import Made, pipeline_facts
@@ -55,7 +55,7 @@ class BigShuffle(Cause):
     """
 
     title = "a shuffle buffer is too large"
-    reads = (*pipeline.READS, *account.READS)
+    reads = (*run_pipelines.READS, *account.READS)
     deeper_than = ("input-bound",)
 
     def detect(self, run: Run) -> Iterable[Finding]:
@@ -118,8 +118,7 @@ class BigShuffle(Cause):
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        where, detail = finding.location, finding.detail
-        assert where is not None and isinstance(detail, _Smaller)
+        where, detail = finding.place, finding.detail_of(_Smaller)
         try:
             return shuffle_first(script, where.line)
         except CannotEdit:

@@ -107,14 +107,13 @@ class RepeatedEagerCalls(Cause):
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        assert finding.location is not None and isinstance(finding.detail, _Called)
-        line = finding.location.line
+        line, calls_model = finding.place.line, finding.detail_of(_Called).model
         try:
             converted, through = stacked(script, line), "convert sequences by way of NumPy"
         except CannotEdit:
             converted, through = script, ""
         try:
-            compiled = compile_call(converted, line, finding.detail.model)
+            compiled = compile_call(converted, line, calls_model)
         except CannotEdit:
             if converted is script:
                 raise

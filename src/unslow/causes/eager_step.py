@@ -86,8 +86,7 @@ class EagerStep(Cause):
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        step, where = finding.detail, finding.location
-        assert isinstance(step, _EagerStep)
+        step, where = finding.detail_of(_EagerStep), finding.location
         update = next((frame.line for frame in step.updates if frame.file == script.path), None)
         if update is None:
             return Refusal("the line that updates the weights is in another file", where)

@@ -132,9 +132,7 @@ class ElementwiseLoop(Cause):
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        if finding.location is None:
-            return None
-        line = finding.location.line
+        line = finding.place.line
         if finding.detail != _IN_PYTHON:
             mapped = vectorize_map(script, line)
             title = "handle all elements at once with `tf.vectorized_map`"

@@ -11,7 +11,8 @@ from unslow.analyse.memory.account import (
     is_worth_freeing,
     memory_account,
 )
-from unslow.analyse.memory.cuts import READS, Cut, Reason, cuts_of
+from unslow.analyse.memory.cut import Cut, Reason
+from unslow.analyse.memory.cuts import READS, cuts_of
 from unslow.analyse.sketches.pipelines import Made, pipeline_facts
 from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
 from unslow.cause import Cause
@@ -156,11 +157,9 @@ class MemoryPeak(Cause):
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        cut, where = finding.detail, finding.location
-        if not isinstance(cut, Cut) or where is None:
-            return None
+        cut = finding.detail_of(Cut)
         make = _FIXES.get(cut.reason)
-        return make(script, where, cut) if make is not None else None
+        return make(script, finding.place, cut) if make is not None else None
 
 
 def _copied(cut: Cut) -> Iterator[Evidence]:

@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from unslow.analyse import wording as say
 from unslow.analyse.graphs.retrace_reasons import Blamed, blamed
 from unslow.analyse.graphs.traces import READS, Change, cost, traces, usual_call, usual_calls
 from unslow.analyse.input import pipeline_rebuilds
 from unslow.analyse.input.pipeline_rebuilds import lines_of, rebuilding, stages_of
-from unslow.analyse.listing import listed
 from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
 from unslow.cause import Cause, Spot
 from unslow.facts.functions import Trace
@@ -135,8 +135,7 @@ class Retracing(Cause):
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        detail, where = finding.detail, finding.location
-        assert isinstance(detail, _Detail) and where is not None
+        where, detail = finding.place, finding.detail_of(_Detail)
         change = detail.change
         if change.reason == "pipeline":
             return _pipeline_once(script, where.line, detail)
@@ -193,7 +192,7 @@ def _as_tensor(script: Script, line: int, detail: _Detail) -> Fix:
     edited = script
     for name, number in numbers:
         edited = number_as_tensor(edited, line, detail.function, name, number, body)
-    what = listed([f"`{name}`" for name, _ in numbers])
+    what = say.listed([f"`{name}`" for name, _ in numbers])
     title = f"pass {what} as {'tensors' if others else 'a tensor'}"
     files = {script.path: edited.text}
     if body is not None:

@@ -110,9 +110,7 @@ class XlaRecompile(Cause):
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         from unslow.fix.moves.without_xla import without_xla
 
-        if finding.location is None:
-            return None
-        found = without_xla(script, finding.location.line)
+        found = without_xla(script, finding.place.line)
         safety = Safety.REVIEW if found.draws else Safety.CLOSE
         note = "XLA draws other random numbers from the same seed" if found.draws else ""
         return Fix("leave `jit_compile` off", safety, found.script.files, note)

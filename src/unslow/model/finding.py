@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from unslow.model.loop import Location
 from unslow.model.run import Run
@@ -13,6 +13,8 @@ from unslow.model.run import Run
 if TYPE_CHECKING:
     from unslow.analyse.account import Account
     from unslow.analyse.memory.account import MemoryAccount
+
+T = TypeVar("T")
 
 _NEARLY_ALL = 0.9  # of a finding: a few seconds outside of the steps change no share (judgement)
 
@@ -64,6 +66,19 @@ class Finding:
     frees: float = 0.0  # bytes of the peak that could be had back
     stretch: str = ""  # outside of the steps: the name of the stretch of the account it lies in
     elsewhere: Mapping[str, float] = field(default_factory=dict)  # seconds in other stretches
+
+    @property
+    def place(self) -> Location:
+        """Its location: no fix is asked for a finding without one."""
+        if self.location is None:
+            raise ValueError(f"{self.title}: without a location")
+        return self.location
+
+    def detail_of(self, kind: type[T]) -> T:
+        """What the cause hands to its own `fix`, where every finding of it has some."""
+        if not isinstance(self.detail, kind):
+            raise TypeError(f"{self.title}: no {kind.__name__}")
+        return self.detail
 
     def seconds_in(self, stretch: str) -> float:
         """Its seconds in one stretch of the account; those in the steps without a name."""

@@ -22,8 +22,7 @@ def dumps(briefs: Sequence[Row], command_line: str) -> str:
 
 
 def _brief(number: int, brief: Row) -> list[str]:
-    where = brief["location"]
-    at = f" at {code(where['file'] + ':' + str(where['line']))}" if where else ""
+    at = words.led(" at ", code(words.line(brief["location"])))
     costs = []
     if brief["seconds"]:
         share = words.share(brief["share"])

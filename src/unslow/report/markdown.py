@@ -25,7 +25,7 @@ def dumps(view: Row) -> str:
         parts.append(_job(view["job"]))
     if view["loops"]:
         parts.append(_loops(jobs.shown(view, view["loops"])))
-    parts.append(_limits(view))
+    parts.append(_folded("Limits of this report", _list(outline.limits(view))))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -79,7 +79,7 @@ def _list(texts: Iterable[str]) -> str:
 def _finding(finding: FindingRow) -> str:
     cost = f"{words.seconds(finding['seconds'])}, {words.share(finding['share'])}"
     where = finding["location"]
-    at = f" at {code(where['file'] + ':' + str(where['line']))}" if where else ""
+    at = words.led(" at ", code(words.line(where)))
     grows = ", grows" if finding["grows"] else ""
     parts = [f"#### {code(finding['cause'])}{at}: {cost}{grows}", f"{marked(finding['title'])}."]
     if where and where["context"]:
@@ -127,7 +127,3 @@ def _loops(loops: list[LoopRow]) -> str:
             f"| {words.seconds(loop['typical'])} | {bars} | {loop['trend']['text']} |"
         )
     return "\n".join(rows)
-
-
-def _limits(view: Row) -> str:
-    return _folded("Limits of this report", _list(outline.limits(view)))

@@ -10,7 +10,6 @@ import numpy as np
 
 from unslow.analyse.loop_phases import LIBRARIES
 from unslow.analyse.places import locations
-from unslow.analyse.run.during import facts_during
 from unslow.analyse.sampled_time import in_steps
 from unslow.analyse.scopes import Scope
 from unslow.analyse.stats.robust import ratio
@@ -64,7 +63,7 @@ class EagerCost:
 
 def eager_cost(run: Run, loop: Loop) -> EagerCost | None:
     """The cost of a loop's eager ops; None where no window saw any."""
-    seen = facts_during(run, loop, EagerOps)
+    seen = run.facts_during(loop, EagerOps)
     windows = [window for window in seen if window.ops and not window.outside]
     if not windows or loop.steps < 2:
         return None

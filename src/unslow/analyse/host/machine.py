@@ -31,10 +31,9 @@ class Contention:
 
 
 def contention(run: Run, loop: Loop) -> Contention:
-    process = process_of(run, loop)
     names = ("waited", "ran", "machine_cpu", "user_cpu", "system_cpu")
-    rate = {name: gained(process, loop, name) or 0.0 for name in names}
-    cores = float(process.machine.get("cores") or 1)
+    rate = {name: gained(run, loop, name) or 0.0 for name in names}
+    cores = float(cores_of(run, loop) or 1)
     own = rate["user_cpu"] + rate["system_cpu"]
     # The main thread stands for TensorFlow's own threads, for which it sleeps.
     ready = rate["waited"] + rate["ran"]
@@ -45,28 +44,25 @@ def contention(run: Run, loop: Loop) -> Contention:
     )
 
 
-def process_of(run: Run, loop: Loop) -> Process:
-    return next(process for process in run.processes if process.index == loop.process)
-
-
 def cores_of(run: Run, loop: Loop) -> int:
     """The cores of the machine that a loop runs on; 0 where they are unknown."""
-    return int(process_of(run, loop).machine.get("cores") or 0)
+    return int(run.process_of(loop).machine.get("cores") or 0)
 
 
-def during(process: Process, loop: Loop, name: str) -> tuple[Floats, Floats]:
+def during(run: Run, loop: Loop, name: str) -> tuple[Floats, Floats]:
     """Times and values of a column while a loop ran; empty where it was not read."""
-    column = process.ticks.columns.get(name)
+    ticks = run.process_of(loop).ticks
+    column = ticks.columns.get(name)
     if column is None:
         return np.zeros(0), np.zeros(0)
-    time = process.ticks.time
+    time = ticks.time
     inside = (time >= loop.start) & (time <= loop.stop) & np.isfinite(column)
     return time[inside], column[inside]
 
 
-def gained(process: Process, loop: Loop, name: str) -> float | None:
+def gained(run: Run, loop: Loop, name: str) -> float | None:
     """How much a counter rose per second of the loop; None with fewer than two readings."""
-    times, values = during(process, loop, name)
+    times, values = during(run, loop, name)
     if len(values) < 2 or times[-1] <= times[0]:
         return None
     return float((values[-1] - values[0]) / (times[-1] - times[0]))

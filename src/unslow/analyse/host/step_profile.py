@@ -12,7 +12,6 @@ from itertools import chain
 from unslow.analyse.grouping import grouped
 from unslow.analyse.host.xplane import Span, Thread, covered, read
 from unslow.analyse.input.profile_iterators import ProfiledIterator, gets, profiled_iterators
-from unslow.analyse.run.during import facts_during
 from unslow.analyse.stats.robust import ratio
 from unslow.facts.profiler import ProfilerWindow
 from unslow.model import Loop, Run
@@ -107,7 +106,7 @@ def _read_profile(folder: str, file: str) -> StepProfile | None:
 
 def whole_windows(run: Run, loop: Loop) -> Iterator[tuple[ProfilerWindow, StepProfile]]:
     """The windows of whole steps that were opened during a loop, with their profiles."""
-    opened = facts_during(run, loop, ProfilerWindow)
+    opened = run.facts_during(loop, ProfilerWindow)
     for window in (window for window in opened if window.steps and window.whole):
         profile = profile_of(run, window)
         if profile is not None:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unslow.analyse.input.pipeline import Pipeline, Stage, pipelines, shuffle_elements
+from unslow.analyse.input.pipeline import Pipeline, Stage, shuffle_elements
+from unslow.analyse.input.run_pipelines import pipelines
 from unslow.analyse.memory.account import is_worth_freeing, memory_account
 from unslow.analyse.memory.parts import Part
 from unslow.analyse.memory.process_memory import limit

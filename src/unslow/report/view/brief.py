@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 from unslow.cause import HEADINGS, Cause, by_id
-from unslow.model import Diagnosis, Finding, Fix, Location, Refusal, Run
+from unslow.model import Diagnosis, Finding, Fix, Location, Refusal, Run, line_text
 from unslow.report.view.findings import finding_of
 from unslow.report.words import Row
 from unslow.syntax import Source
@@ -39,7 +39,7 @@ def _brief(run: Run, finding: Finding, refusal: Refusal | None) -> Row:
         "advice": shown["advice"],
         "code": _code(run, finding.location),
         "no_diff": refusal.reason if refusal else no_edit(finding.cause),
-        "obstacle": str(refusal.location) if refusal and refusal.location else "",
+        "obstacle": line_text(refusal.location) if refusal else "",
         "cure": _the_fix(finding.cause),
         "prove": f"unslow prove {shlex.quote(run.folder)} --diff my.patch",
     }

@@ -53,7 +53,7 @@ def job_view(job: Job | None) -> Row | None:
         "ideal_step_seconds": job.ideal_step if job.steps else 0.0,
         "clock_error_seconds": max((each.clock.error for each in job.workers), default=0.0),
         "workers": _table(job, totals),
-        "others": [_other(worker) for worker in job.others],
+        "others": [_identity(worker) for worker in job.others],
         "pair": [_side(job, totals, row) for row in (worst, typical) if row is not None],
         "shown": [job.workers[row].process for row in (worst, typical) if row is not None],
         "heat": _heat(job, totals),
@@ -153,10 +153,6 @@ def _identity(worker: Worker) -> Row:
         "first_step": worker.first_step,
         "last_step": worker.last_step,
     }
-
-
-def _other(worker: Worker) -> Row:
-    return _identity(worker)
 
 
 def _side(job: Job, totals: _Totals, row: int) -> Row:

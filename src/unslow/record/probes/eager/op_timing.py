@@ -7,7 +7,8 @@ from collections import Counter
 from types import FrameType, ModuleType
 
 from unslow.facts.eager import EagerOps
-from unslow.facts.schema import Place, Stack
+from unslow.facts.schema import stack_of
+from unslow.record.engine.fence import attempted
 from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.recorder import Lane, Recorder, clock
 
@@ -99,10 +100,8 @@ class OpWindow:
     def _note(self, name: str, took: int, frame: FrameType | None) -> None:
         began = clock()
         self._ops.setdefault(name, []).append(took)
-        try:
-            places = tuple(self._recorder.user.stack(frame, _FRAMES))
-        except Exception:  # noqa: BLE001 - called within the user's own calls
-            places = ()
+        nowhere: list[tuple[str, int, str]] = []
+        places = tuple(attempted(nowhere, self._recorder.user.stack, frame, _FRAMES))
         line = self._lines.setdefault(places, [0, 0])
         line[0] += 1
         line[1] += took
@@ -134,7 +133,7 @@ class OpWindow:
                 functions_took=self._functions[1],
                 tape=self.tape,
                 wall=clock() - self._began - self._own,
-                lines=tuple((_stack(places), ops, spent) for places, (ops, spent) in lines),
+                lines=tuple((stack_of(places), ops, spent) for places, (ops, spent) in lines),
                 top=tuple(names.most_common(12)),
                 random=next((name for name in names if name.startswith(_RANDOM)), ""),
                 outside=outside,
@@ -167,7 +166,3 @@ class OpWindow:
                 (middle if least > _LARGE * floor else least) - asking for least, middle in each
             )
         return floor, kernels
-
-
-def _stack(places: tuple[Foreign, ...]) -> Stack:
-    return tuple(Place(*place) for place in places)

@@ -11,7 +11,7 @@ from unslow.facts.eager import Index, Sync
 from unslow.facts.phase import Phase
 from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.lanes import SPAN_PHASE, clock
-from unslow.record.engine.probe import Probe
+from unslow.record.engine.probe import Doors, Probe
 
 _RUN, _SYNC = int(Phase.RUN), int(Phase.SYNC)
 _WRITTEN = (int(Phase.SAVE), int(Phase.LOG))  # what saving and summaries fetch is their own
@@ -35,7 +35,7 @@ _FAR = 16  # frames between a fetch inside Keras's fit and the line that called 
 class Tensors(Probe):
     name = "tensors"
 
-    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+    def doors(self) -> Doors:
         return {"tensorflow.python.framework.ops": self._on_ops, "tensorflow": self._on_tensorflow}
 
     def _on_ops(self, module: ModuleType) -> None:
