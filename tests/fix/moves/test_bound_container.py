@@ -132,3 +132,10 @@ def test_a_cache_without_a_limit_gets_one(cache: str) -> None:
 def test_another_decorator_is_no_cache() -> None:
     with pytest.raises(CannotEdit, match="not cached by a decorator"):
         bounded_cache(Script("a.py", "@kept\ndef f(x):\n    return x\n"), 2)
+
+
+def test_tensors_that_another_file_asks_for_stay() -> None:
+    text = "class A:\n    def add(self, x):\n        self.losses.append(x)\n"
+    files = {"a.py": text, "b.py": "print([loss.numpy() for loss in a.losses])\n"}
+    with pytest.raises(CannotEdit, match="used as tensors in b.py"):
+        keep_numbers(Script("a.py", text, files), 3, "self.losses")

@@ -104,3 +104,9 @@ def test_the_first_batch_is_taken_of_all() -> None:
 def test_the_refusal_names_what_stands_in_the_way(source: str, line: int, reason: str) -> None:
     with pytest.raises(CannotEdit, match=reason):
         once(source, line)
+
+
+def test_a_function_that_another_file_may_call_is_left_alone() -> None:
+    source = _DRAWN.format("get(train)")
+    with pytest.raises(CannotEdit, match="in ways that are not known"):
+        once(source, 2, modules={"a.py": source, "b.py": "from a import get\nx = get(data)\n"})

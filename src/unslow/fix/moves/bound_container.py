@@ -46,6 +46,10 @@ def keep_numbers(script: Script, line: int, path: str) -> Script:
                 edits.append(replaced(script, call, script.source(element)))
             case ast.Attribute():
                 raise script.refuse(f"what is in `{path}` is used as tensors here", element)
+    for other in script.other_files(last_name(_parsed(path))):
+        asked = [other.parents[element] for element in _elements_read(other, path)]
+        if any(isinstance(parent, ast.Attribute) for parent in asked):
+            raise script.refuse(f"what is in `{path}` is used as tensors in {other.path}", value)
     return script.edit(edits)
 
 

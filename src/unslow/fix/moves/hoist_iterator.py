@@ -127,7 +127,9 @@ def _given(
     name = parameter.arg
     given = script.values_given(parameter)
     reason = f"`{function.name}` is given `{name}` at each call, in ways that are not known"
-    script.refuse_if(not given or len(reads(function.body, name)) > 1, reason, parameter)
+    unknown = not given or len(reads(function.body, name)) > 1
+    elsewhere = any(script.other_files(function.name))
+    script.refuse_if(unknown or elsewhere, reason, parameter)
     edits = [Splice(*script.span(node), name)]
     for value in given:
 
