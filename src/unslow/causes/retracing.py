@@ -62,6 +62,9 @@ _ADVICE = {
 }
 
 
+_OTHER_NUMBERS = "It draws other random numbers: each trace began a sequence of its own."
+
+
 @dataclass(frozen=True)
 class _Detail:
     """What the fix needs to know."""
@@ -183,7 +186,7 @@ def _pipeline_once(script: Script, line: int, detail: _Detail) -> Fix:
 
 def _as_tensor(script: Script, line: int, detail: _Detail) -> Fix:
     """The number that changes is passed as a tensor."""
-    from unslow.fix.moves.tensor_arguments import number_as_tensor, other_numbers
+    from unslow.fix.moves.tensor_arguments import draws, number_as_tensor, other_numbers
 
     body, argument = _body(script, detail), detail.change.argument
     kind = detail.change.new.partition(" ")[0]
@@ -196,7 +199,8 @@ def _as_tensor(script: Script, line: int, detail: _Detail) -> Fix:
     title = f"pass {what} as {'tensors' if others else 'a tensor'}"
     files = {script.path: edited.text}
     if body is not None:
-        return Fix(title, Safety.CLOSE, files)
+        note = _OTHER_NUMBERS if draws(body) else ""
+        return Fix(title, Safety.REVIEW if note else Safety.CLOSE, files, note)
     note = f"What {detail.function}() does with it was not seen: a tensor has no Python value."
     return Fix(title, Safety.REVIEW, files, note)
 
@@ -216,7 +220,7 @@ def _parts_as_tensors(script: Script, line: int, detail: _Detail) -> Fix | None:
 def _relaxed(script: Script, detail: _Detail, source: str) -> Fix:
     """One graph for all shapes."""
     from unslow.fix.edit.script import Script as Text
-    from unslow.fix.moves.tensor_arguments import reads_shapes, relax_shapes
+    from unslow.fix.moves.tensor_arguments import draws, reads_shapes, relax_shapes
 
     place, made = detail.place, detail.made or detail.place
     home = script if place.file == script.path else Text(place.file, source)
@@ -224,7 +228,8 @@ def _relaxed(script: Script, detail: _Detail, source: str) -> Fix:
     files = {home.path: relax_shapes(home, place.line, made.line).text}
     title = f"let one graph of {detail.function}() take all shapes"
     if body is not None and not reads_shapes(body):
-        return Fix(title, Safety.CLOSE, files)
+        note = _OTHER_NUMBERS if draws(body) else ""
+        return Fix(title, Safety.REVIEW if note else Safety.CLOSE, files, note)
     note = "It reads shapes while it is traced: those that vary are None then."
     return Fix(title, Safety.REVIEW, files, note)
 

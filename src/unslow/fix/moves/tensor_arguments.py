@@ -10,7 +10,7 @@ from unslow.fix.edit.statements import replaced, spelled
 from unslow.fix.moves.call_arguments import keyword_set
 from unslow.fix.moves.decorators import decorate
 from unslow.fix.moves.session_feeds import ASSIGNS
-from unslow.fix.moves.shapes import Code, calls_of, is_arithmetic, is_call, reads
+from unslow.fix.moves.shapes import DRAWS, Code, calls_of, is_arithmetic, is_call, reads
 from unslow.fix.moves.tensor_lists import bound_around
 from unslow.syntax.literals import Obstacle, find_parts
 from unslow.syntax.nodes import (
@@ -246,6 +246,12 @@ def relax_shapes(script: Script, line: int, made: int) -> Script:
     for call in calls_of(script, script.calls_at(made), _FUNCTION):
         return keyword_set(script, call, "reduce_retracing", "True")
     raise CannotEdit("the line that compiles it was not found", made)
+
+
+def draws(body: NamedFunction) -> bool:
+    """Whether code draws random numbers: with a seed, each trace begins a sequence of its own."""
+    calls = (dotted(call.func) or "" for call in inside(body, ast.Call))
+    return any(name.startswith(DRAWS) for name in calls)
 
 
 def reads_shapes(body: NamedFunction) -> bool:
