@@ -136,9 +136,7 @@ class ElementwiseLoop(Cause):
         if finding.detail != _IN_PYTHON:
             mapped = vectorize_map(script, line)
             title = "handle all elements at once with `tf.vectorized_map`"
-            note = "It draws other random numbers than before." if mapped.draws else ""
-            safety = Safety.REVIEW if mapped.draws else Safety.CLOSE
-            return Fix(title, safety, mapped.script.files, note)
+            return Fix.close(title, mapped.script.files, mapped.draws)
         try:
             fetched = fetch_once(script, line)
             return Fix("fetch the tensor once, before the loop", Safety.EXACT, fetched.files)
@@ -148,8 +146,8 @@ class ElementwiseLoop(Cause):
             compiled = compile_call(script, line)
         except CannotEdit:
             raise first from None
-        safety = Safety.REVIEW if compiled.draws else Safety.CLOSE
-        return Fix(f"compile `{compiled.name}`", safety, compiled.script.files)
+        title = f"compile `{compiled.name}`"
+        return Fix.close(title, compiled.script.files, compiled.draws, note="")
 
 
 def _seen(looping: float, kernels: float) -> Placed:
