@@ -10,7 +10,8 @@ from unslow.report import outline, words
 from unslow.report.rows import CodeRow, FindingRow, LoopRow
 from unslow.report.words import Row
 
-_SPECIAL = re.compile(r"([\\`*_\[\]<>|~$&])|^([-+#=]|\d+[.)])")
+# A number at the start counts a list only where a blank follows its dot.
+_SPECIAL = re.compile(r"[\\`*_\[\]<>|~$&]|^[-+#=]|(?<=^\d)[.)](?=\s|$)|(?<=^\d\d)[.)](?=\s|$)")
 # GitHub turns plain text into mentions and links; an invisible space prevents it.
 _LINKED = re.compile(r"@(?=\w)|#(?=\d)|:(?=//)|(?<=www)\.")
 
