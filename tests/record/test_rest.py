@@ -156,7 +156,7 @@ def test_another_batch_is_seen_before_an_eighth_more_steps_are_done(training: Tr
         training.step()
     for _ in range(4096 // 8):
         training.step(rows=64)
-    seen = probe(training.recording, Batches)._seen[training.model]
+    seen = probe(training.recording, Batches)._seen.get(training.model)
     assert ((64, 8),) in seen
 
 
