@@ -6,7 +6,6 @@ Resumable: results.json keeps every job that was run; delete it to start again.
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -14,18 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.workers import whatif
 from bench.workers.cases import BATCH, CASES, Case
-from bench.workers.page import page
+from bench.workers.page import keep, kept
 from bench.workers.runs import HUNG, launched, split
 from unslow.analyse.run.assemble import load
 from unslow.analyse.workers.assemble import job_of
 from unslow.diagnose import diagnose
 
-HERE = Path(__file__).parent
-PAGE = HERE.parents[1] / "docs" / "workers.md"
-RESULTS = HERE / "results.json"
-COSTS = HERE / "overhead.json"
+NAME = "results"
 _JUDGED = ("straggler", "communication")
 _MORE_SOUND = 3  # jobs of each case: 40 in all, and 16 beside a busy program
 
@@ -148,12 +143,12 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, help="folder for the recordings")
     parser.add_argument("--again", action="store_true", help="judge the kept recordings only")
     options = parser.parse_args()
-    results = _kept()
+    results = kept(NAME)
     if options.again:
         results = [judged_again(each, options.keep) for each in results]
         for each in results:
             _tell(each)
-        _write(results)
+        keep(NAME, results)
         return
     done = {(each["case"], each["repeat"]) for each in results}
     part, parts = map(int, options.part.split("/"))
@@ -164,21 +159,7 @@ def main() -> None:
         together = chosen[start * options.jobs : (start + 1) * options.jobs]
         for result in run_all(together, options.keep) if together else ():
             _tell(result)
-            _write([*_kept(), result])  # of another part as well
-
-
-def _kept() -> list[dict[str, Any]]:
-    return list(json.loads(RESULTS.read_text())) if RESULTS.exists() else []
-
-
-def _write(results: list[dict[str, Any]]) -> None:
-    RESULTS.write_text(json.dumps(results, indent=1) + "\n")
-    PAGE.write_text(page(results, whatif.kept(), _costs()))
-
-
-def _costs() -> list[dict[str, Any]]:
-    """What `python -m bench.workers.overhead` measured."""
-    return list(json.loads(COSTS.read_text())) if COSTS.exists() else []
+            keep(NAME, [*kept(NAME), result])  # of another part as well
 
 
 def _tell(result: dict[str, Any]) -> None:

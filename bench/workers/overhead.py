@@ -25,8 +25,8 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 from bench.results import ratio  # noqa: E402
+from bench.workers import page  # noqa: E402
 
-RESULTS = Path(__file__).parent / "overhead.json"
 WORKERS = 2  # as many as this machine has cores
 _WARM_UP = 30  # steps
 _TIME_LIMIT = 600.0  # seconds
@@ -138,7 +138,7 @@ def main() -> None:
     found = [measured(name, options.pairs) for name in SIZES]
     for each in found:
         print(json.dumps(each))
-    RESULTS.write_text(json.dumps(found, indent=1) + "\n")
+    page.keep("overhead", found)
 
 
 if __name__ == "__main__":

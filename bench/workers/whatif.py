@@ -9,7 +9,6 @@ compared with the turns without it before and after it, so that a drift of the m
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import shutil
 import tempfile
@@ -22,13 +21,13 @@ import numpy as np
 from scipy import stats
 
 from bench.workers.cases import CASES, Case
-from bench.workers.page import interval
+from bench.workers.page import interval, keep, kept
 from bench.workers.runs import HUNG, launched, split
 from unslow.analyse.run.assemble import load
 from unslow.analyse.workers.assemble import job_of
 from unslow.analyse.workers.job import Job
 
-RESULTS = Path(__file__).parent / "whatif.json"
+NAME = "whatif"
 WORKERS = 2  # as many as this machine has cores: two that share one disturb each other
 BATCH = 1792  # rows: steps of about 50 ms on one core
 TURN = 25  # steps
@@ -132,12 +131,6 @@ def _recording(case: Case, repeat: int) -> str:
     return f"{case.name.replace(' ', '_')}-{repeat}"
 
 
-def kept() -> list[dict[str, Any]]:
-    """The results so far."""
-    results: list[dict[str, Any]] = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
-    return results
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--repeats", type=int, default=2)
@@ -146,13 +139,13 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, help="folder for the recordings")
     parser.add_argument("--again", action="store_true", help="judge the kept recordings only")
     options = parser.parse_args()
-    results = kept()
+    results = kept(NAME)
     if options.again:
         by_name = {case.name: case for case in kinds()}
         for each in results:
             each |= judged(options.keep / _recording(by_name[each["case"]], each["repeat"]))
             _tell(each)
-        _write(results)
+        keep(NAME, results)
         return
     done = {(each["case"], each["repeat"]) for each in results}
     planned = [(case, repeat) for repeat in range(options.repeats) for case in kinds()]
@@ -162,11 +155,7 @@ def main() -> None:
         for result in run_all(together, options.keep) if together else ():
             results.append(result)
             _tell(result)
-            _write(results)
-
-
-def _write(results: list[dict[str, Any]]) -> None:
-    RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+            keep(NAME, results)
 
 
 def _tell(result: Mapping[str, Any]) -> None:

@@ -19,7 +19,7 @@ _OTHERS = 0.25  # of all cores were used by others
 
 @dataclass(frozen=True)
 class Contention:
-    """What other processes took while a loop ran."""
+    """What processes of others took while a loop ran."""
 
     cores: float
     others: float  # share of all cores that others used
@@ -34,7 +34,7 @@ def contention(run: Run, loop: Loop) -> Contention:
     names = ("waited", "ran", "machine_cpu", "user_cpu", "system_cpu")
     rate = {name: gained(run, loop, name) or 0.0 for name in names}
     cores = float(cores_of(run, loop) or 1)
-    own = rate["user_cpu"] + rate["system_cpu"]
+    own = rate["user_cpu"] + rate["system_cpu"] + _peers(run, loop)
     # The main thread stands for TensorFlow's own threads, for which it sleeps.
     ready = rate["waited"] + rate["ran"]
     return Contention(
@@ -42,6 +42,17 @@ def contention(run: Run, loop: Loop) -> Contention:
         others=max(0.0, rate["machine_cpu"] - own) / cores,
         waited=rate["waited"] / ready if ready >= _LEAST_READY else 0.0,
     )
+
+
+def _peers(run: Run, loop: Loop) -> float:
+    """Processor seconds per second of the other workers of its job on the same machine."""
+    process = run.process_of(loop)
+    if not process.worker:
+        return 0.0
+    here = (each for each in run.processes if each.worker and each.host == process.host)
+    peers = (each for each in here if each is not process)
+    spent = sum(processor_seconds(each, loop.start, loop.stop) or 0.0 for each in peers)
+    return spent / max(loop.stop - loop.start, 1e-9)
 
 
 def cores_of(run: Run, loop: Loop) -> int:
