@@ -31,7 +31,8 @@ def main(scripts: list[Path]) -> None:
 
 
 def recorded(script: Path, place: Path) -> dict[str, Any]:
-    from unslow.proof.launch import ended_with, ending, write_header
+    from unslow.proof.launch import ended_with, ending
+    from unslow.proof.run_folder import write_header
     from unslow.runfolder.layout import read_header
 
     folder, began = str(place / "recorded"), time.time()

@@ -46,7 +46,7 @@ class Fork:
 
 def begun(place: Path, moment: float) -> Fork:
     """Fork a recorded training, with the header that the launcher writes."""
-    from unslow.proof.launch import write_header
+    from unslow.proof.run_folder import write_header
 
     place.mkdir()
     (place / "recorded").mkdir()
@@ -91,7 +91,8 @@ def killed(forks: list[Fork], number: int) -> list[int]:
 
 def ended(fork: Fork, code: int) -> dict[str, object]:
     """Finish a run as the launcher does."""
-    from unslow.proof.launch import ended_with, ending, write_header
+    from unslow.proof.launch import ended_with, ending
+    from unslow.proof.run_folder import write_header
     from unslow.runfolder.layout import read_header
 
     folder = str(fork.place / "recorded")

@@ -29,6 +29,15 @@ class UnslowError(Exception):
         return {"schema": 1, "error": error}
 
 
+def reason_of(problem: OSError) -> str:
+    """What the system says about an error, without its number and the path."""
+    return problem.strerror or str(problem)
+
+
+def cannot_write(target: object, problem: OSError, next_step: str) -> UnslowError:
+    return UnslowError(f"cannot write {target}", reason_of(problem), next_step, "cannot-write")
+
+
 def suggestion(name: str, known: Iterable[str]) -> str:
     """`Did you mean a or b?`, or nothing where nothing is similar."""
     names = list(known)

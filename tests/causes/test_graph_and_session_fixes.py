@@ -151,6 +151,27 @@ def test_a_number_that_may_become_something_else_is_refused(start: str, value: s
         range_to_graph(script(_HEAD + _SUMMED.format(start=start, value=value)), 7)
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("range(9)", "tf.range(9)"),
+        ("range(2, x.shape[1])", "tf.range(2, x.shape[1])"),
+        ("reversed(range(9))", "tf.range(9 - 1, -1, -1)"),
+        ("reversed(range(n))", "tf.range(n - 1, -1, -1)"),
+    ],
+)
+def test_a_loop_may_count_anyhow_and_branch_by_its_counter(old: str, new: str) -> None:
+    body = "        if t > 3:\n            state = cell(x[:, t], state)\n    return state\n"
+    text = f"{_HEAD}    for t in {old}:\n{body}"
+    assert range_to_graph(script(text), 6).text == text.replace(f"in {old}", f"in {new}")
+
+
+def test_a_number_that_a_branch_changes_is_checked_as_well() -> None:
+    value = "1.0\n        if t > 3:\n            loss += state"
+    with pytest.raises(CannotEdit, match="`loss` starts as"):
+        range_to_graph(script(_HEAD + _SUMMED.format(start="0.0", value=value)), 7)
+
+
 def test_an_edited_loop_is_left_as_it_is() -> None:
     text = (
         _HEAD
@@ -164,7 +185,16 @@ def test_an_edited_loop_is_left_as_it_is() -> None:
     [
         ("        state = cell(x[t], state)\n", "Python number"),
         ("        rows.append(x[:, t])\n", "TensorArray"),
-        ("        if t:\n            state = cell(x[:, t], state)\n", "more than assignments"),
+        ("        if t:\n            state = cell(x[:, t], state)\n", "Python number"),
+        (
+            "        with scope():\n            state = cell(x[:, t], state)\n",
+            "more than assignments",
+        ),
+        ("        if t > 3:\n            rows.append(x[:, t])\n", "TensorArray"),
+        (
+            "        if t > 3:\n            late = cell(x[:, t], state)\n        state = late\n",
+            "no value",
+        ),
         (
             "        state = cell(x[:, t], state)\n        fresh = total + state\n        total = fresh\n",
             "no value",

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from unslow.analyse.input.pipeline import pipelines
+from unslow.analyse.input.run_pipelines import pipelines
 from unslow.analyse.sketches.pipelines import Made, pipeline_facts
 from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
 from unslow.causes.input_bound import InputBound

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from unslow.facts.schema import Place
+from unslow.record.engine.frames import UserCode
 from unslow.record.probes.sessions import feeds
 from unslow.record.probes.sessions.node_times import QueueWait, queue_wait
 from unslow.record.probes.sessions.session_graph import SessionGraph, key_of
@@ -160,14 +162,14 @@ def test_only_the_time_in_which_nothing_else_runs_is_waited_for_a_queue() -> Non
     taken = op("QueueDequeueManyV2", queue, name="batch")
     taken.graph = SimpleNamespace(get_collection=lambda _: runners)
     taken.traceback = [
-        SimpleNamespace(filename="train.py", lineno=9, name="<module>"),
-        SimpleNamespace(filename="train.py", lineno=4, name="batches"),
-        SimpleNamespace(filename="library.py", lineno=1, name="batch"),
+        SimpleNamespace(filename="<stdin>", lineno=9, name="<module>"),
+        SimpleNamespace(filename="<stdin>", lineno=4, name="batches"),
+        SimpleNamespace(filename=os.__file__, lineno=1, name="batch"),
     ]
     times = {"batch": (0, 100), "read": (10, 30), "matmul": (100, 150)}
-    user = SimpleNamespace(owns_file=lambda name: name == "train.py")
+    user = UserCode()
     found = queue_wait({"batch": taken, "matmul": op("MatMul", taken, name="matmul")}, times, user)
-    assert found == QueueWait("batch", 80, (Place("train.py", 4, "batches"),), 2)
+    assert found == QueueWait("batch", 80, (Place("<stdin>", 4, "batches"),), 2)
     assert queue_wait({"matmul": op("MatMul", name="matmul")}, times, user) == QueueWait()
 
 

@@ -1,4 +1,4 @@
-"""Items by a key: all of them, or the largest of each."""
+"""Items by a key: all of them, or the largest of each; and those that are known."""
 
 from __future__ import annotations
 
@@ -15,6 +15,11 @@ def grouped(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
     for item in items:
         found.setdefault(key(item), []).append(item)
     return found
+
+
+def known(items: Iterable[T | None]) -> list[T]:
+    """Without those that are None."""
+    return [item for item in items if item is not None]
 
 
 def largest_of_each(

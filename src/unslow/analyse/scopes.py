@@ -9,7 +9,7 @@ from itertools import chain, pairwise
 from typing import NamedTuple
 
 from unslow.analyse.places import Line, line_of, lines_in, places_of
-from unslow.model import Location, Run, Sample
+from unslow.model import Location, Phase, Run, Sample
 from unslow.syntax.nodes import NamedFunction, StatementLoop, inside, last_name, lines_of, own_nodes
 from unslow.syntax.tree import Tree, tree_of
 
@@ -84,6 +84,19 @@ class Scope:
         self.sources = Sources(run.sources)
         self.training = run.loops_of(process)
         self._sampled = run.samples_of(process)
+
+    @property
+    def steps(self) -> int:
+        return sum(loop.steps for loop in self.training)
+
+    @property
+    def seconds(self) -> float:
+        return sum(loop.total for loop in self.training)
+
+    @property
+    def other(self) -> float:
+        """Seconds between the recorded calls."""
+        return sum(loop.phase(Phase.OTHER) for loop in self.training)
 
     @cached_property
     def samples(self) -> list[Sample]:

@@ -1,13 +1,16 @@
-"""Times, sizes and places in the words of a finding: three digits and the unit that fits."""
+"""Times, sizes, names and places in the words of a finding: three digits and the unit that fits."""
 
 from __future__ import annotations
 
 import io
 import math
 import tokenize
+from collections.abc import Iterable, Sequence
 
 from unslow.facts.schema import Place
 from unslow.model import Location, Run
+
+_MOST_NAMED = 3  # a judgement: a title with more is not read
 
 
 def time(value: float) -> str:
@@ -30,10 +33,24 @@ def share(value: float) -> str:
     return f"{100 * value:.0f}%"
 
 
+def sides(shape: Iterable[int]) -> str:
+    """`60,000 × 28 × 28`."""
+    return " × ".join(f"{side:,}" for side in shape)
+
+
 def estimate(value: float) -> int:
     """A count that is only estimated: three significant digits."""
     whole = round(value)
     return round(whole, 3 - len(str(abs(whole))))
+
+
+def listed(names: Sequence[str]) -> str:
+    """`a`; `a and b`; `a, b, c and 4 more`."""
+    shown = list(names)
+    if len(names) > _MOST_NAMED:
+        shown = [*names[:_MOST_NAMED], f"{len(names) - _MOST_NAMED} more"]
+    *first, last = shown
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _digits(value: float) -> str:

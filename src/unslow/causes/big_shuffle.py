@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from unslow.analyse import wording as say
-from unslow.analyse.input import pipeline
+from unslow.analyse.input import run_pipelines
 from unslow.analyse.input.shuffle_buffers import InflatedBuffer, ShuffleBuffer, shuffle_buffers
 from unslow.analyse.memory import account
 from unslow.analyse.sketches.pipelines import Made, pipeline_facts
@@ -25,8 +25,9 @@ _MOST_FILLING = 0.1
 
 
 @dataclass(frozen=True)
-class _Smaller:
-    size: int  # 0 if a smaller buffer would not mix well
+class _Detail:
+    size: int  # of a smaller buffer; 0 if it would not mix well
+    is_repeatable: bool  # of the map in front of the shuffle
 
 
 class BigShuffle(Cause):
@@ -55,7 +56,7 @@ class BigShuffle(Cause):
     """
 
     title = "a shuffle buffer is too large"
-    reads = (*pipeline.READS, *account.READS)
+    reads = (*run_pipelines.READS, *account.READS)
     deeper_than = ("input-bound",)
 
     def detect(self, run: Run) -> Iterable[Finding]:
@@ -65,7 +66,7 @@ class BigShuffle(Cause):
             if is_large or _is_slow(buffer):
                 yield self._too_large(where, buffer, is_large)
             elif buffer.inflated is not None and buffer.location is not None:
-                yield self._inflated(where, buffer.inflated)
+                yield self._inflated(where, buffer.inflated, buffer.is_repeatable)
 
     def _too_large(self, where: Location, buffer: ShuffleBuffer, is_large: bool) -> Finding:
         is_slow = _is_slow(buffer)
@@ -93,11 +94,11 @@ class BigShuffle(Cause):
             grows=is_large,
             frees=buffer.inflated.frees if buffer.inflated is not None else 0.0,
             advice=_advice(buffer, size),
-            detail=_Smaller(size if size < buffer.elements else 0),
+            detail=_Detail(size if size < buffer.elements else 0, buffer.is_repeatable),
             in_first_step=buffer.pipeline.in_python,
         )
 
-    def _inflated(self, where: Location, buffer: InflatedBuffer) -> Finding:
+    def _inflated(self, where: Location, buffer: InflatedBuffer, is_repeatable: bool) -> Finding:
         return Finding(
             cause=self.id,
             title=f"{say.code(where)} holds {say.size(buffer.held)} of mapped elements, "
@@ -114,14 +115,13 @@ class BigShuffle(Cause):
                 Evidence("peak of memory", buffer.peak, "B"),
             ),
             advice="Call `shuffle` before `map`: the order of the elements is as random.",
-            detail=_Smaller(0),
+            detail=_Detail(0, is_repeatable),
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        where, detail = finding.location, finding.detail
-        assert where is not None and isinstance(detail, _Smaller)
+        where, detail = finding.place, finding.detail_of(_Detail)
         try:
-            return shuffle_first(script, where.line)
+            return shuffle_first(script, where.line, detail.is_repeatable)
         except CannotEdit:
             if detail.size:
                 return smaller_shuffle(script, where.line, detail.size)
@@ -164,11 +164,7 @@ _READER = Made("TFRecord", 1e-4, line=5, elements=32)
 _BATCH = Made("Batch", 1e-5, "BatchV2", line=7, asked=BuiltStage(kind="Batch", batch_size=32))
 
 
-_DECODED = (
-    Made("Map", 1e-4, line=5, elements=32, bytes=100_000),
-    _shuffle(10_000, 5000),
-    _BATCH,
-)
+_DECODED = Made("Map", 1e-4, line=5, elements=32, bytes=100_000)
 _HIGH = {"rss": [0.65e9, 1.4e9, 1.4e9]}
 
 
@@ -184,10 +180,11 @@ def _buffer(says: str, shuffle: Made) -> Sketch:
     return Sketch(says, phases=_FEW_WAITS, facts=facts)
 
 
-def _after_decoding(says: str, encoded: float) -> Sketch:
+def _after_decoding(says: str, encoded: float, runs_as: str = "") -> Sketch:
     """A buffer of decoded elements, which take up this many bytes before."""
     reader = Made("TFRecord", 1e-4, line=4, elements=32, bytes=encoded)
-    facts = [*pipeline_facts(reader, *_DECODED, wait=1e-4), _reached(1.4e9)]
+    shuffle = replace(_shuffle(10_000, 5000), runs_as=runs_as)
+    facts = [*pipeline_facts(reader, _DECODED, shuffle, _BATCH, wait=1e-4), _reached(1.4e9)]
     return Sketch(says, phases=_FEW_WAITS, facts=facts, ticks=_HIGH)
 
 
@@ -212,6 +209,7 @@ BigShuffle.FIRES = (
         ),
     ),
     _after_decoding("decoded elements in the buffer are a third of the peak", 25_000),
+    _after_decoding("the same where TensorFlow fuses it with repeat", 25_000, "ShuffleAndRepeat"),
 )
 BigShuffle.QUIET = (
     Sketch(

@@ -107,9 +107,7 @@ class CheckpointCost(Cause):
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        detail, where = finding.detail, finding.location
-        if where is None or not isinstance(detail, _Interval):
-            return None
+        where, detail = finding.place, finding.detail_of(_Interval)
         if detail.saved.call in _POSITION:
             fixed: Script | Fix = _save_freq(script, where.line, detail)
         else:

@@ -107,25 +107,21 @@ class RepeatedEagerCalls(Cause):
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        assert finding.location is not None and isinstance(finding.detail, _Called)
-        line = finding.location.line
+        line, calls_model = finding.place.line, finding.detail_of(_Called).model
         try:
             converted, through = stacked(script, line), "convert sequences by way of NumPy"
         except CannotEdit:
             converted, through = script, ""
         try:
-            compiled = compile_call(converted, line, finding.detail.model)
+            compiled = compile_call(converted, line, calls_model)
         except CannotEdit:
             if converted is script:
                 raise
             return Fix(through, Safety.CLOSE, converted.files)
         title = f"compile `{compiled.name}`"
-        return Fix(
-            title=f"{title} and {through}" if through else title,
-            safety=Safety.REVIEW if compiled.draws else Safety.CLOSE,
-            files=compiled.script.files,
-            note="It draws other random numbers than before." if compiled.draws else "",
-        )
+        if through:
+            title = f"{title} and {through}"
+        return Fix.close(title, compiled.script.files, compiled.draws)
 
 
 def _window(step: int, kernels: float, outside: bool = False, ops: int = 200) -> Placed:

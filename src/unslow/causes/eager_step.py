@@ -49,8 +49,10 @@ class EagerStep(Cause):
     counters outside.
 
     When we are wrong
-    If the ops are large, compiling saves little; the numbers show it. A step that must stay eager
-    (a debugger, Python libraries in the middle of it) can still compile parts of itself.
+    If the ops are large, compiling saves little; the numbers show it. The first compiled step is
+    traced, which takes as long as ten to thirty eager ones: a run of so few steps gains nothing. A
+    step that must stay eager (a debugger, Python libraries in the middle of it) can still compile
+    parts of itself.
     """
 
     title = "the training step runs op by op"
@@ -86,8 +88,7 @@ class EagerStep(Cause):
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        step, where = finding.detail, finding.location
-        assert isinstance(step, _EagerStep)
+        step, where = finding.detail_of(_EagerStep), finding.location
         update = next((frame.line for frame in step.updates if frame.file == script.path), None)
         if update is None:
             return Refusal("the line that updates the weights is in another file", where)
@@ -118,6 +119,7 @@ def evidence(cost: EagerCost) -> Iterable[Evidence]:
     yield Evidence("of that computing", cost.kernels, "s")
     yield Evidence("least cost of dispatching one op", cost.floor, "s")
     yield Evidence("expected of a compiled step", cost.step - cost.eager + cost.compiled, "s")
+    yield Evidence("expected of its first call", cost.first_call, "s")
 
 
 def _varies(loop: Loop) -> bool:

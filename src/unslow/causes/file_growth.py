@@ -109,9 +109,7 @@ class FileGrowth(Cause):
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        where, saver = finding.location, finding.detail
-        if where is None or not isinstance(saver, _Growth):
-            return None
+        where, saver = finding.place, finding.detail_of(_Growth)
         if saver.call not in _POSITION or saver.keep != 0:
             return None
         position = _POSITION[saver.call]

@@ -81,11 +81,9 @@ class FitInLoop(Cause):
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        detail, where = finding.detail, finding.location
-        assert isinstance(detail, _Detail) and where is not None
-        if not detail.one_step_per_call:
+        if not finding.detail_of(_Detail).one_step_per_call:
             return None
-        edited = fit_as_batch(script, where.line)
+        edited = fit_as_batch(script, finding.place.line)
         title = "train on each batch without a call of fit()"
         return Fix(title, Safety.CLOSE, {script.path: edited.text})
 

@@ -15,7 +15,6 @@ from unslow.analyse.graphs.traces import (
     traces,
     usual_call,
 )
-from unslow.analyse.run.during import in_training
 from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
 from unslow.cause import Cause, Spot
 from unslow.facts.functions import Trace
@@ -70,7 +69,7 @@ class FunctionInLoop(Cause):
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for made, found in _traces_by_code(run).items():
-            training = [trace for trace in found if in_training(run, trace.fact)]
+            training = [trace for trace in found if run.in_training(trace.fact)]
             functions = {trace.fact.function for trace in training}
             if len(functions) >= _FEWEST_FUNCTIONS:
                 yield self._finding(run, made.line, found, training)
@@ -111,9 +110,7 @@ class FunctionInLoop(Cause):
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        detail = finding.detail
-        assert isinstance(detail, _Detail) and finding.location is not None
-        line = finding.location.line
+        detail, line = finding.detail_of(_Detail), finding.place.line
         if detail.by_library:
             return _compiled_around(script, line)
         try:
@@ -161,12 +158,8 @@ def _compiled_around(script: Script, line: int) -> Fix:
     around = script.function_at(line) or script.tree
     names = [script.name(call.func) for call in inside(around, ast.Call)]
     draws = any(name.startswith(DRAWS) for name in names)
-    return Fix(
-        "compile the code around this line with `tf.function`",
-        Safety.REVIEW if draws else Safety.CLOSE,
-        compiled.files,
-        "It draws other random numbers than before." if draws else "",
-    )
+    title = "compile the code around this line with `tf.function`"
+    return Fix.close(title, compiled.files, draws)
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,12 @@ from collections.abc import Iterable
 
 from unslow.analyse import wording as say
 from unslow.analyse.graphs.unusual_calls import calls_after_resets
-from unslow.analyse.memory.collections import AskedCollections, asked_collections
-from unslow.analyse.memory.collector_pauses import CollectorPauses, collector_pauses
+from unslow.analyse.memory.collector import (
+    AskedCollections,
+    CollectorPauses,
+    asked_collections,
+    collector_pauses,
+)
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import LEAST_SHARE, Cause, Spot
 from unslow.facts.functions import UnusualCall
@@ -99,8 +103,8 @@ class GcPauses(Cause):
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        where = finding.location
-        if where is None or finding.detail != _BY_PROGRAM:
+        where = finding.place
+        if finding.detail != _BY_PROGRAM:
             return None
         calls = [call for call in script.calls("gc.collect") if script.recorded(call) == where.line]
         if len(calls) != 1:

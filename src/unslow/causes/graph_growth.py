@@ -99,8 +99,7 @@ class GraphGrowth(Cause):
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        detail = finding.detail
-        assert isinstance(detail, _Detail)
+        detail = finding.detail_of(_Detail)
         return Fix(
             title="make the ops once, in front of the loop",
             safety=Safety.REVIEW if detail.note else Safety.EXACT,

@@ -7,14 +7,18 @@ import re
 from collections.abc import Iterable, Iterator
 
 from unslow.analyse import wording as say
-from unslow.analyse.host.machine import process_of
 from unslow.analyse.memory.hoards import JOINED, READS, Hoard, hoards
 from unslow.analyse.memory.process_memory import memory_left, steps_until_full
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause, Spot
 from unslow.facts.memory import Container, Containers, Live
 from unslow.fix.edit.script import Script
-from unslow.fix.moves.bound_container import keep_latest, keep_numbers, keep_tail
+from unslow.fix.moves.bound_container import (
+    bounded_cache,
+    keep_latest,
+    keep_numbers,
+    keep_tail,
+)
 from unslow.fix.moves.store_copy import store_copy
 from unslow.model import (
     Certainty,
@@ -88,7 +92,7 @@ class HoardedTensors(Cause):
 
     def _finding(self, run: Run, loop: Loop, hoard: Hoard) -> Finding:
         container, rate, held = hoard.container, hoard.bytes_per_step, hoard.held
-        left = memory_left(process_of(run, loop))
+        left = memory_left(run.process_of(loop))
         title = f"`{container.path}` keeps {say.size(rate)} of every step: "
         title += f"{say.size(held)} after {loop.steps:,} steps"
         if hoard.shown:
@@ -114,10 +118,12 @@ class HoardedTensors(Cause):
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        where, hoard = finding.location, finding.detail
-        if where is None or not isinstance(hoard, Hoard):
-            return None
+        where, hoard = finding.place, finding.detail_of(Hoard)
         path = hoard.container.path
+        if hoard.container.kind == _CACHE:
+            files = {where.file: bounded_cache(script, where.line).text}
+            note = "What it forgets is computed again when it is asked for."
+            return Fix(f"limit the cache of `{path}`", Safety.REVIEW, files, note)
         if hoard.line is None or hoard.container.kind in _ADVICE:
             return None
         if hoard.shown:

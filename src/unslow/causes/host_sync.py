@@ -107,10 +107,7 @@ class HostSync(Cause):
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        where, interval = finding.location, finding.detail
-        if where is None or not isinstance(interval, _Interval):
-            return None
-        every = interval.steps
+        where, every = finding.place, finding.detail_of(_Interval).steps
         return Fix(
             title=f"fetch every {every:,} steps",
             safety=Safety.REVIEW,

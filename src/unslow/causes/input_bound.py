@@ -254,8 +254,7 @@ class InputBound(Cause):
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         from unslow.fix.moves import dataset_cache, dataset_pipeline
 
-        where, detail = finding.location, finding.detail
-        assert where is not None
+        where, detail = finding.place, finding.detail
         if isinstance(detail, _MoreThreads):
             return dataset_pipeline.fill_queue(script, where.line, detail.threads)
         if not isinstance(detail, Remedy) or detail.stage is None:

@@ -197,8 +197,8 @@ class IteratorRebuilt(Cause):
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         from unslow.fix.moves.hoist_iterator import iterator_once
 
-        where, detail = finding.location, finding.detail
-        if where is None or not isinstance(detail, _Dataset):  # an initializer that is run again
+        where, detail = finding.place, finding.detail
+        if not isinstance(detail, _Dataset):  # an initializer that is run again
             return None
         kept = _kept_in_memory(script, where, detail.stages)
         if kept is not None:

@@ -12,8 +12,7 @@ from unslow.analyse.graphs.new_shapes import Churn, churn_of
 from unslow.analyse.graphs.repeated_preparation import avoidable_seconds, usual_seconds
 from unslow.analyse.graphs.session_restarts import reopened_sessions
 from unslow.analyse.graphs.unusual_calls import FEW_RESETS, Call, calls_after_resets, profiles
-from unslow.analyse.listing import listed
-from unslow.analyse.memory.collections import asked_collections
+from unslow.analyse.memory.collector import asked_collections
 from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
 from unslow.cause import Cause, Spot
 from unslow.facts.functions import CallProfile, Reset, UnusualCall
@@ -102,7 +101,7 @@ class KernelsRebuilt(Cause):
         collecting = _collecting(run, where)
         return Finding(
             cause=self.id,
-            title=f"{what} in the loop re-initializes {listed(names)} {count} times, "
+            title=f"{what} in the loop re-initializes {say.listed(names)} {count} times, "
             f"{say.time(seconds / count)} each, without retracing",
             location=where,
             seconds=seconds + collecting,

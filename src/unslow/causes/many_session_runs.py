@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from unslow.analyse import wording as say
 from unslow.analyse.graphs.session_steps import (
     Site,
     fetched,
@@ -15,7 +16,6 @@ from unslow.analyse.graphs.session_steps import (
     run_seconds,
     sites,
 )
-from unslow.analyse.listing import listed
 from unslow.analyse.places import Line
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause, Spot
@@ -72,7 +72,7 @@ class ManySessionRuns(Cause):
 
     def _finding(self, run: Run, loop: Loop, base: Site, extra: Sequence[Site]) -> Finding:
         """Runs whose work the base, mostly the update, could do too."""
-        names = listed([f"`{_fetched(run, site)}`" for site in extra])
+        names = say.listed([f"`{_fetched(run, site)}`" for site in extra])
         first = _fetched(run, base)
         other, together = f"the run of `{first}`", f"`{first}`"
         if base.updates:
@@ -103,8 +103,7 @@ class ManySessionRuns(Cause):
         from unslow.fix.moves.eval_to_run import eval_as_run
         from unslow.fix.moves.merge_runs import merge_calls
 
-        detail = finding.detail
-        assert isinstance(detail, _Detail)
+        detail = finding.detail_of(_Detail)
         lines = [line for file, line in detail.lines if file == script.path]
         edited, refusal = script, None
         for line in lines[1:]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from unslow.analyse import wording as say
-from unslow.analyse.host.machine import during, gained, process_of
+from unslow.analyse.host.machine import during, gained
 from unslow.analyse.memory.account import READS as ACCOUNT_READS
 from unslow.analyse.memory.account import memory_account
 from unslow.analyse.memory.parts import Part
@@ -22,7 +22,7 @@ from unslow.analyse.memory.process_memory import (
 from unslow.analyse.sketches.sketch import Sketch
 from unslow.cause import Cause
 from unslow.facts.memory import Containers
-from unslow.model import Certainty, Evidence, Finding, Forecast, Loop, Process, Run
+from unslow.model import Certainty, Evidence, Finding, Forecast, Loop, Run
 
 _STALLED = 0.05  # seconds of waiting for memory per second (judgement)
 _MANY_FAULTS = 50.0  # pages a second read back from the disk (judgement)
@@ -65,8 +65,8 @@ class MemoryPressure(Cause):
             yield from self._judge(run, loop)
 
     def _judge(self, run: Run, loop: Loop) -> Iterable[Finding]:
-        process = process_of(run, loop)
-        pressure = _pressure(process, loop)
+        process = run.process_of(loop)
+        pressure = _pressure(run, loop)
         if not pressure.waits_for_memory:
             return
         share, lost = pressure.share, pressure.lost
@@ -122,15 +122,15 @@ class _Pressure:
         return min(_MOST_LOST, self.measured if self.is_measured else self.faults * _PAGE_READ)
 
 
-def _pressure(process: Process, loop: Loop) -> _Pressure:
-    faults = gained(process, loop, "major_faults") or 0.0
-    _, swap = during(process, loop, "swap_used")
+def _pressure(run: Run, loop: Loop) -> _Pressure:
+    faults = gained(run, loop, "major_faults") or 0.0
+    _, swap = during(run, loop, "swap_used")
     return _Pressure(
-        share=used(process, loop),
+        share=used(run, loop),
         swapped=float(swap.max() - swap[0]) if len(swap) else 0.0,
-        stalled=gained(process, loop, "memory_stall") or 0.0,
+        stalled=gained(run, loop, "memory_stall") or 0.0,
         faults=faults,
-        paged=_paged(process, loop) if faults >= _MANY_FAULTS else None,
+        paged=_paged(run, loop) if faults >= _MANY_FAULTS else None,
     )
 
 
@@ -159,18 +159,18 @@ def _forecast(loop: Loop, most: float, share: float, rate: float) -> Forecast:
     return Forecast(step=step, bytes=most, text=steps_until_full(left, rate))
 
 
-def _paged(process: Process, loop: Loop) -> float | None:
+def _paged(run: Run, loop: Loop) -> float | None:
     """Seconds per second of waiting for the disk and of kernel work, where both are for pages.
 
     They are where the disk reads much more than the program asks for. The kernel counts as waiting
     for memory only what it dropped shortly before.
     """
-    disk = gained(process, loop, "read_bytes") or 0.0
-    asked = gained(process, loop, "read_chars") or 0.0
-    waited = gained(process, loop, "io_stall")
+    disk = gained(run, loop, "read_bytes") or 0.0
+    asked = gained(run, loop, "read_chars") or 0.0
+    waited = gained(run, loop, "io_stall")
     if not waited or disk <= 2 * asked:
         return None
-    return waited + (gained(process, loop, "system_cpu") or 0.0)
+    return waited + (gained(run, loop, "system_cpu") or 0.0)
 
 
 def _advice(run: Run, loop: Loop, paged: bool) -> str:
@@ -182,7 +182,7 @@ def _advice(run: Run, loop: Loop, paged: bool) -> str:
             "shuffle what was read."
         )
     holders = [f"{name} holds {say.size(size)}" for name, size in _holders(run, loop)[:1]]
-    _, slack = during(process_of(run, loop), loop, "heap_slack")
+    _, slack = during(run, loop, "heap_slack")
     unused = float(np.median(slack)) if len(slack) else 0.0
     if unused > _MUCH_SLACK:
         holders.append(f"the allocator keeps {say.size(unused)} unused")

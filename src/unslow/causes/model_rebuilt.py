@@ -18,6 +18,7 @@ from unslow.analyse.graphs.remade_models import (
     remade_model,
     remaking_seconds,
 )
+from unslow.analyse.grouping import known
 from unslow.analyse.places import line_of
 from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
 from unslow.analyse.stretches import TRAINING, stretch_at
@@ -77,8 +78,7 @@ class ModelRebuilt(Cause):
     deeper_at_line = ("eager-calls", "python-input")  # what loading or making it consists of
 
     def detect(self, run: Run) -> Iterable[Finding]:
-        found = [remade_model(run, loop) for loop in run.loops]
-        remade = [each for each in found if each is not None]
+        remade = known(remade_model(run, loop) for loop in run.loops)
         totals = {(fact.process, fact.stack): fact for fact in run.facts(LoadedAgain) if fact.stack}
         loads = [fact for fact in totals.values() if fact.count > FEW_MODELS]
         for fact in loads:
@@ -148,9 +148,7 @@ class ModelRebuilt(Cause):
         from unslow.fix.moves.cached_load import loads_model
         from unslow.fix.moves.hoist_model import model_once
 
-        detail, where = finding.detail, finding.location
-        if where is None:
-            return None
+        where, detail = finding.place, finding.detail
         if not isinstance(detail, _Detail):
             return _loaded_once(script, where.line)
         lines = [line for file, line, _ in detail.stack if file == script.path]

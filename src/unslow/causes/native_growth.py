@@ -8,8 +8,7 @@ import numpy as np
 
 from unslow.analyse import wording as say
 from unslow.analyse.graphs.new_shapes import new_shapes
-from unslow.analyse.host.machine import process_of
-from unslow.analyse.input.pipeline import endless_cache
+from unslow.analyse.input.run_pipelines import endless_cache
 from unslow.analyse.memory import native_growth
 from unslow.analyse.memory.native_growth import (
     HeldByPython,
@@ -162,8 +161,7 @@ def _evidence(growth: Rise, held: HeldByPython, slack: Rise | None) -> Iterator[
 
 
 def _forecast(run: Run, loop: Loop, per_step: float) -> Forecast:
-    process = process_of(run, loop)
-    left = limit(process) * (1 - used(process, loop))
+    left = limit(run.process_of(loop)) * (1 - used(run, loop))
     return Forecast(
         step=10 * loop.steps,
         bytes=10 * per_step * loop.steps,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unslow.analyse import wording as say
-from unslow.analyse.host.machine import contention, gained, process_of
+from unslow.analyse.host.machine import contention, gained
 from unslow.analyse.sketches.sketch import Sketch
 from unslow.cause import Cause
 from unslow.facts.machine import Machine
@@ -54,8 +54,7 @@ class NoisyMachine(Cause):
             yield from self._judge(run, loop)
 
     def _judge(self, run: Run, loop: Loop) -> Iterable[Finding]:
-        process = process_of(run, loop)
-        rate = {name: gained(process, loop, name) or 0.0 for name in _COUNTERS}
+        rate = {name: gained(run, loop, name) or 0.0 for name in _COUNTERS}
         seen = contention(run, loop)
         cores, others, waited = seen.cores, seen.others, seen.waited
         stolen = rate["steal"] / cores

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from unslow.analyse import wording as say
-from unslow.analyse.host.machine import during, process_of
+from unslow.analyse.host.machine import during
 from unslow.analyse.host.step_profile import repeated, updating, windows
 from unslow.analyse.memory.process_memory import limit
 from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
@@ -81,8 +81,8 @@ class OptimizerState(Cause):
                 return
 
     def _judge(self, run: Run, loop: Loop, data: Weights) -> Finding | None:
-        process = process_of(run, loop)
-        _, rss = during(process, loop, "rss")
+        process = run.process_of(loop)
+        _, rss = during(run, loop, "rss")
         if not len(rss):
             return None
         weights, whole, slots = data.bytes, float(rss.max()), slots_of(data)

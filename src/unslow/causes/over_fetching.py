@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from unslow.analyse import wording as say
 from unslow.analyse.graphs.fetch_use import Use, use_of
 from unslow.analyse.graphs.session_steps import fetched, inspected_loops
-from unslow.analyse.listing import listed
 from unslow.analyse.scopes import Sources
 from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
 from unslow.cause import Cause
@@ -80,7 +79,7 @@ class OverFetching(Cause):
         first = found[0]
         each = min(sum(fetch.seconds for fetch in found), first.spare)
         size = sum(fetch.bytes for fetch in found)
-        shown = listed([f"`{_written(run, fetch)}`" for fetch in found])
+        shown = say.listed([f"`{_written(run, fetch)}`" for fetch in found])
         verb = "is" if len(found) == 1 else "are"
         read, rest = "never", "."
         if any(fetch.use is Use.SOMETIMES for fetch in found):
@@ -99,10 +98,8 @@ class OverFetching(Cause):
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         from unslow.fix.moves.fetch_when_used import fetch_when_used
 
-        detail, where = finding.detail, finding.location
-        if not isinstance(detail, _Detail) or where is None:
-            return None
-        edited = fetch_when_used(script, where.line, detail.positions)
+        positions = finding.detail_of(_Detail).positions
+        edited = fetch_when_used(script, finding.place.line, positions)
         note = "It is then computed with the weights after the step, not during it."
         return Fix("fetch it where it is read", Safety.REVIEW, {script.path: edited.text}, note)
 

@@ -139,10 +139,7 @@ class PredictInLoop(Cause):
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        where, detail = finding.location, finding.detail
-        assert isinstance(detail, _Detail)
-        if where is None:
-            return None
+        where, detail = finding.place, finding.detail_of(_Detail)
         new = _ON_BATCH[detail.call]
         if detail.data not in _ARRAYS:
             why = f"{detail.call} is given a {detail.data}, which {new} does not take"

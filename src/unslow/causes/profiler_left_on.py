@@ -138,10 +138,8 @@ class ProfilerLeftOn(Cause):
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        where, detail = finding.location, finding.detail
-        assert isinstance(detail, Recording)
-        tool = detail.tool
-        if where is None or tool not in _SWITCHES:
+        where, tool = finding.place, finding.detail_of(Recording).tool
+        if tool not in _SWITCHES:
             return None
         switches = _SWITCHES[tool]
         calls = [node for node in script.every(ast.Call) if script.name(node.func) in switches]

@@ -127,7 +127,7 @@ class PythonOverhead(Cause):
             raise CannotJudge("no stack samples were taken")
         for process in run.processes:
             scope = Scope(run, process.index)
-            if sum(loop.steps for loop in scope.training) >= _FEWEST_STEPS:
+            if scope.steps >= _FEWEST_STEPS:
                 yield from self._judge_lines(run, scope, process.index)
         for loop in run.loops:
             # Queues are filled by threads of the program: the step need not wait for those.
@@ -174,7 +174,7 @@ class PythonOverhead(Cause):
 
     def _finding(self, run: Run, scope: Scope, hot: Hot) -> Finding:
         longest = max(scope.training, key=lambda loop: loop.total)
-        is_most = hot.seconds > sum(loop.phase(Phase.OTHER) for loop in scope.training) / 2
+        is_most = hot.seconds > scope.other / 2
         rate = python_growth(longest) if hot.grows or is_most else None
         place = say.place(run, hot.location)
         evidence = list(_evidence(scope, hot))
@@ -210,7 +210,7 @@ def _title(hot: Hot, code: str, share: float) -> str:
 
 
 def _evidence(scope: Scope, hot: Hot) -> Iterator[Evidence]:
-    steps = sum(loop.steps for loop in scope.training)
+    steps = scope.steps
     yield Evidence("in this line", hot.in_line, "s")
     if _is_spread(hot):
         yield Evidence(f"in {hot.function}()", hot.seconds, "s")
@@ -234,7 +234,7 @@ def _growth_evidence(run: Run, scope: Scope, hot: Hot, rate: Slope) -> Iterator[
 
 def _at_once(scope: Scope, seconds: float) -> bool:
     """Whether one step of many took most of it."""
-    steps = sum(loop.steps for loop in scope.training)
+    steps = scope.steps
     longest = max(
         float(loop.phases[:, Phase.OTHER][loop.count == 1].max(initial=0.0))
         for loop in scope.training

@@ -121,8 +121,7 @@ class Rereading(Cause):
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         from unslow.fix.moves.dataset_cache import cache_fix
 
-        where, remedy = finding.location, finding.detail
-        assert where is not None and isinstance(remedy, Remedy)
+        where, remedy = finding.place, finding.detail_of(Remedy)
         plan, stage = remedy.cache, remedy.stage
         assert plan is not None and stage is not None
         return cache_fix(script, where, stage.kind, plan)

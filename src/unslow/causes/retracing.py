@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from unslow.analyse import wording as say
 from unslow.analyse.graphs.retrace_reasons import Blamed, blamed
 from unslow.analyse.graphs.traces import READS, Change, cost, traces, usual_call, usual_calls
 from unslow.analyse.input import pipeline_rebuilds
 from unslow.analyse.input.pipeline_rebuilds import lines_of, rebuilding, stages_of
-from unslow.analyse.listing import listed
 from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
 from unslow.cause import Cause, Spot
 from unslow.facts.functions import Trace
@@ -60,6 +60,9 @@ _ADVICE = {
     "type": "Pass `{argument}` as one type in every call.",
     "pipeline": "Build the pipeline once, before the loop, and only iterate over it inside.",
 }
+
+
+_OTHER_NUMBERS = "It draws other random numbers: each trace began a sequence of its own."
 
 
 @dataclass(frozen=True)
@@ -135,13 +138,14 @@ class Retracing(Cause):
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        detail, where = finding.detail, finding.location
-        assert isinstance(detail, _Detail) and where is not None
+        where, detail = finding.place, finding.detail_of(_Detail)
         change = detail.change
         if change.reason == "pipeline":
             return _pipeline_once(script, where.line, detail)
         if change.reason == "number" and change.leaf == change.argument:
             return _as_tensor(script, where.line, detail)
+        if change.reason == "number" and change.new.startswith("float "):
+            return _parts_as_tensors(script, where.line, detail)
         if change.reason == "shape" and not detail.relaxed and detail.source is not None:
             return _relaxed(script, detail, detail.source)
         return None
@@ -182,7 +186,7 @@ def _pipeline_once(script: Script, line: int, detail: _Detail) -> Fix:
 
 def _as_tensor(script: Script, line: int, detail: _Detail) -> Fix:
     """The number that changes is passed as a tensor."""
-    from unslow.fix.moves.tensor_arguments import number_as_tensor, other_numbers
+    from unslow.fix.moves.tensor_arguments import draws, number_as_tensor, other_numbers
 
     body, argument = _body(script, detail), detail.change.argument
     kind = detail.change.new.partition(" ")[0]
@@ -191,19 +195,32 @@ def _as_tensor(script: Script, line: int, detail: _Detail) -> Fix:
     edited = script
     for name, number in numbers:
         edited = number_as_tensor(edited, line, detail.function, name, number, body)
-    what = listed([f"`{name}`" for name, _ in numbers])
+    what = say.listed([f"`{name}`" for name, _ in numbers])
     title = f"pass {what} as {'tensors' if others else 'a tensor'}"
     files = {script.path: edited.text}
     if body is not None:
-        return Fix(title, Safety.CLOSE, files)
+        note = _OTHER_NUMBERS if draws(body) else ""
+        return Fix(title, Safety.REVIEW if note else Safety.CLOSE, files, note)
     note = f"What {detail.function}() does with it was not seen: a tensor has no Python value."
     return Fix(title, Safety.REVIEW, files, note)
+
+
+def _parts_as_tensors(script: Script, line: int, detail: _Detail) -> Fix | None:
+    """The number that changes in a structure is put there as a tensor."""
+    from unslow.fix.moves.tensor_arguments import parts_as_tensors
+
+    body, leaf = _body(script, detail), detail.change.leaf
+    if body is None:
+        return None
+    edited = parts_as_tensors(script, line, detail.function, leaf, body)
+    note = "What else reads it gets a tensor as well."
+    return Fix(f"make `{leaf}` a tensor where it is computed", Safety.REVIEW, edited.files, note)
 
 
 def _relaxed(script: Script, detail: _Detail, source: str) -> Fix:
     """One graph for all shapes."""
     from unslow.fix.edit.script import Script as Text
-    from unslow.fix.moves.tensor_arguments import reads_shapes, relax_shapes
+    from unslow.fix.moves.tensor_arguments import draws, reads_shapes, relax_shapes
 
     place, made = detail.place, detail.made or detail.place
     home = script if place.file == script.path else Text(place.file, source)
@@ -211,7 +228,8 @@ def _relaxed(script: Script, detail: _Detail, source: str) -> Fix:
     files = {home.path: relax_shapes(home, place.line, made.line).text}
     title = f"let one graph of {detail.function}() take all shapes"
     if body is not None and not reads_shapes(body):
-        return Fix(title, Safety.CLOSE, files)
+        note = _OTHER_NUMBERS if draws(body) else ""
+        return Fix(title, Safety.REVIEW if note else Safety.CLOSE, files, note)
     note = "It reads shapes while it is traced: those that vary are None then."
     return Fix(title, Safety.REVIEW, files, note)
 

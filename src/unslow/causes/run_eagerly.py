@@ -85,9 +85,7 @@ class RunEagerly(Cause):
         from unslow.fix.edit.script import CannotEdit
         from unslow.fix.moves.eager_flag import flag_off, needs_python, overrule_flag
 
-        detail = finding.detail
-        assert isinstance(detail, _Detail) and finding.location is not None
-        line = finding.location.line
+        detail, line = finding.detail_of(_Detail), finding.place.line
         notes = []
         try:
             edited = flag_off(script, line, detail.way)

@@ -9,7 +9,7 @@ import numpy as np
 
 from unslow.analyse import wording as say
 from unslow.analyse.graphs.new_shapes import Churn, churn_of, new_shapes
-from unslow.analyse.host.machine import during, process_of
+from unslow.analyse.host.machine import during
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause
 from unslow.facts.functions import UnusualCall
@@ -105,7 +105,7 @@ class _Held:
 def _held(run: Run, loop: Loop) -> _Held | None:
     """Memory that follows the shapes seen, and not the steps, which go on without new shapes."""
     times = [time for time, _ in new_shapes(run, loop)]
-    ticks, memory = during(process_of(run, loop), loop, "rss")
+    ticks, memory = during(run, loop, "rss")
     warm = ticks >= loop.start + _WARM_UP * (loop.stop - loop.start)
     ticks, memory = ticks[warm], memory[warm]
     if len(times) < _FEWEST_SHAPES or len(ticks) < _FEWEST_READINGS:

@@ -147,9 +147,7 @@ class SlowCallbacks(Cause):
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        detail, where = finding.detail, finding.location
-        if where is None or not isinstance(detail, _Rarer):
-            return None
+        where, detail = finding.place, finding.detail_of(_Rarer)
         hook, place = detail.hook, detail.hook.place
         if hook.callback == _PROGRESS:
             fixed = set_keyword(script, where.line, "fit", "verbose", "2")

@@ -10,7 +10,6 @@ from unslow.analyse import wording as say
 from unslow.analyse.graphs import first_step_faults
 from unslow.analyse.graphs.first_step import REMEDIES, FirstStep, first_step
 from unslow.analyse.graphs.first_step_faults import Kind, first_step_fault
-from unslow.analyse.host.machine import process_of
 from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
 from unslow.cause import Cause
 from unslow.facts.functions import CallProfile, Constants, Trace, UnusualCall
@@ -104,14 +103,11 @@ class SlowFirstStep(Cause):
         from unslow.fix.moves.constants_outside import constants_outside
         from unslow.fix.moves.without_xla import without_xla
 
-        kind, where = finding.detail, finding.location
-        if where is None:
-            return None
+        kind, where = finding.detail, finding.place
         if kind is Kind.XLA:
             found = without_xla(script, where.line)
-            safety = Safety.REVIEW if found.draws else Safety.CLOSE
-            note = "XLA draws other random numbers from the same seed" if found.draws else ""
-            return Fix("leave `jit_compile` off", safety, found.script.files, note)
+            note = "XLA draws other random numbers from the same seed"
+            return Fix.close("leave `jit_compile` off", found.script.files, found.draws, note)
         if kind is Kind.CONSTANTS:
             edited = constants_outside(script, where.line)
             title = "make the arrays tensors once, outside of the function"
@@ -145,7 +141,7 @@ def _evidence(run: Run, loop: Loop, first: FirstStep) -> Iterator[Evidence]:
     yield Evidence("a usual step", first.usual, "s")
     for imported in run.facts(Imported, loop.process)[:1]:
         label = "importing TensorFlow, before it and no part of it"
-        yield Evidence(label, imported.time - process_of(run, loop).started, "s")
+        yield Evidence(label, imported.time - run.process_of(loop).started, "s")
 
 
 _STEP = Place("train.py", 3, "step")

@@ -175,9 +175,7 @@ class SummaryCost(Cause):
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        where, detail = finding.location, finding.detail
-        if where is None or not isinstance(detail, _Rarer):
-            return None
+        where, detail = finding.place, finding.detail_of(_Rarer)
         every = detail.every
         if not detail.lines and runs_hooks(script, where.line, WRITING):
             fixed = rarer_hook(script, WRITING, every)

@@ -102,7 +102,7 @@ class ThreadSettings(Cause):
         seen = windows(run, loop)
         if limit.threads >= cores or not seen:
             return
-        used = cores_in_use(process, loop)
+        used = cores_in_use(run, loop)
         if used is not None and used > limit.threads + _OTHER_CORES:
             return
         window, splittable = seen[-1], _splittable(seen[-1])
@@ -130,10 +130,7 @@ class ThreadSettings(Cause):
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        where, limit = finding.location, finding.detail
-        if where is None or not isinstance(limit, Limit):
-            return None
-        name = limit.function
+        where, name = finding.place, finding.detail_of(Limit).function
         if not name.startswith(("set_", "sched_")):
             return None
         if script.call_at(where.line, name) is None:

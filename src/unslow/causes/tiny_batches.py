@@ -195,8 +195,8 @@ class TinyBatches(Cause):
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         detail = finding.detail
-        if isinstance(detail, _LargerBatch) and finding.location is not None:
-            line = finding.location.line
+        if isinstance(detail, _LargerBatch):
+            line = finding.place.line
             fixed = set_keyword(script, line, detail.call, "batch_size", str(_ROWS))
             return Fix(f"{detail.call} {_ROWS} rows at a time", Safety.CLOSE, fixed.files)
         if not isinstance(detail, _Together) or detail.steps < 2:
@@ -217,7 +217,7 @@ class TinyBatches(Cause):
 
 def _computed(run: Run, call: Prediction) -> float:
     """Seconds of a call as they would be on a machine that nobody else uses, at most."""
-    process = next(process for process in run.processes if process.index == call.process)
+    process = run.processes[call.process]
     busy = processor_seconds(process, call.time - call.took, call.time)
     return min(call.took, busy) if busy else call.took
 

@@ -105,8 +105,7 @@ class UnrolledLoop(Cause):
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        detail = finding.detail
-        assert isinstance(detail, Detail)
+        detail = finding.detail_of(Detail)
         if detail.loop is None:
             return None
         from unslow.fix.moves.graph_loop import loop_function, loops_to_graph

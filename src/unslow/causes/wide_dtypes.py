@@ -173,8 +173,8 @@ class WideDtypes(Cause):
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        where = finding.location
-        if where is None or finding.detail is Origin.CALL:
+        where = finding.place
+        if finding.detail is Origin.CALL:
             return None
         if finding.detail is not Origin.SETTING:
             return Fix(

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from unslow.cli.durations import Duration
+from unslow.cli.durations import Duration, until_option
 from unslow.cli.options import takes
 from unslow.cli.output import format_option
-from unslow.cli.until import until_option
 from unslow.errors import UnslowError
 
 if TYPE_CHECKING:
@@ -136,11 +135,10 @@ class _Polls:
         return int(self._view["steps"])
 
     def _draw(self) -> None:
-        from unslow.report.live import frame, painted
+        from unslow.report.live import drawn
 
         if self._screen is not None:
-            columns, rows = self._screen.room
-            self._screen.draw(painted(frame(self._view, columns, rows), columns))
+            self._screen.draw(drawn(self._view, self._screen.room))
 
 
 def _follow(session: Attached, seconds: float | None, steps: int | None, draws: bool) -> None:

@@ -12,6 +12,7 @@ from unslow.check.formats import FORMATS
 from unslow.cli.output import format_option, say
 from unslow.cli.recorded import settings
 from unslow.errors import UnslowError, suggestion
+from unslow.report import words
 
 
 @click.command(short_help="Find causes in source, without running it.")
@@ -47,7 +48,7 @@ def check(
     found = sum(len(report.found) for report in reports)
     complete = _tell_problems(reports)
     if form == "text":
-        files = f"{len(reports)} file{'' if len(reports) == 1 else 's'}"
+        files = words.count(len(reports), "file")
         click.echo(f"unslow: {found or 'nothing'} found in {files}", err=True)
     if found:
         sys.exit(1)

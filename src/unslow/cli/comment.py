@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from unslow.cli.output import format_option, write_json
-from unslow.errors import UnslowError
+from unslow.errors import UnslowError, reason_of
 
 
 @click.command(short_help="Comment on the pull request of a CI job.")
@@ -43,7 +43,5 @@ def _text(file: str) -> str:
     try:
         return Path(file).read_text(encoding="utf-8")
     except OSError as problem:
-        why = problem.strerror or str(problem)
-        raise UnslowError(
-            f"cannot read {file}", why, "Name the file with the comment.", "comment"
-        ) from None
+        hint = "Name the file with the comment."
+        raise UnslowError(f"cannot read {file}", reason_of(problem), hint, "comment") from None

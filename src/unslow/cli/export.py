@@ -10,7 +10,7 @@ import click
 from unslow.cli.output import format_option, write_json
 from unslow.cli.recorded import chosen_run, recorded
 from unslow.cli.show import diagnosis_of
-from unslow.errors import UnslowError
+from unslow.errors import UnslowError, cannot_write
 from unslow.export import FORMATS
 
 
@@ -63,6 +63,5 @@ def _add_to(dataset: Path, runs: tuple[str, ...]) -> None:
             try:
                 add(diagnosis, dataset)
             except OSError as problem:
-                why = problem.strerror or str(problem)
                 hint = "Name another folder with --dataset."
-                raise UnslowError(f"cannot write {dataset}", why, hint, "cannot-write") from None
+                raise cannot_write(dataset, problem, hint) from None

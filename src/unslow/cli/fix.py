@@ -16,7 +16,8 @@ from unslow.cli.recorded import chosen_run, settings
 from unslow.cli.show import diagnosis_of
 from unslow.errors import UnslowError, suggestion
 from unslow.facts.json_object import JsonObject
-from unslow.model import Diagnosis, Fix, Proof, Refusal
+from unslow.model import Diagnosis, Fix, Proof, Refusal, line_text
+from unslow.report import words
 
 if TYPE_CHECKING:
     from unslow.proof.fixing import Outcome, Wanted, WholeRun
@@ -94,6 +95,7 @@ def _fix(diagnosis: Diagnosis, folder: str, options: _Options) -> None:
         found = {"folder": folder, "fixes": rows, "diff": diff, "written": written}
         write_json({**found, "whole": gained, "files": texts})
         return
+    _tell_rest(diagnosis, options.only)
     if texts:
         _print_diff(diff)
     else:
@@ -135,8 +137,6 @@ def _texts(outcomes: Sequence[Outcome]) -> Mapping[str, str]:
 
 def _gained(whole: WholeRun) -> str:
     """What the program gained in all, and what is left of it."""
-    from unslow.report import words
-
     before, after = words.seconds(whole.before), words.seconds(whole.after)
     speed = words.speed(whole.before / whole.after) if whole.after > 0 else ""
     start = f", of which {words.seconds(whole.start)} before the first step" if whole.start else ""
@@ -147,7 +147,7 @@ def _row(outcome: Outcome) -> JsonObject:
     step, answer, proof = outcome.step, outcome.step.fix, outcome.proof
     row = {
         "cause": step.finding.cause,
-        "line": str(step.finding.location or ""),
+        "line": line_text(step.finding.location),
         "title": step.finding.title,
         "fix": "",
         "safety": "",
@@ -187,11 +187,10 @@ def _kept(folder: str) -> Diagnosis:
 
 def _tell(outcome: Outcome) -> None:
     finding, answer = outcome.step.finding, outcome.step.fix
-    where = f" at {finding.location}" if finding.location else ""
+    where = words.led(" at ", line_text(finding.location))
     say(f"{finding.cause}{where}: {finding.title}")
     if isinstance(answer, Fix):
-        note = f": {answer.note}" if answer.note else ""
-        say(f"  {answer.title}  [{answer.safety.name}]{note}")
+        say(f"  {answer.title}  [{answer.safety.name}]{words.led(': ', answer.note)}")
         return
     elsewhere = answer.location and answer.location != finding.location
     line = f" ({answer.location})" if elsewhere else ""
@@ -227,11 +226,20 @@ def _nothing(diagnosis: Diagnosis, only: str | None) -> None:
         what = f"no {only} was found" if only else "no problem was found"
         say(f"unslow: nothing to fix: {what} in {diagnosis.run.folder}")
         return
-    refused = [diagnosis.findings[index] for index in diagnosis.fixes]
-    for finding in problems:
-        if finding.advice and finding not in refused:
-            say(f"{finding.cause}: {finding.advice}")
     click.echo("unslow: for all that is needed to change it by hand: unslow fix --brief", err=True)
+
+
+def _tell_rest(diagnosis: Diagnosis, only: str | None) -> None:
+    """Names the problems for which there is no edit at all."""
+    from unslow.report.view.brief import no_edit
+
+    for index, finding in enumerate(diagnosis.findings):
+        if finding.fault and index not in diagnosis.fixes and only in (None, finding.cause):
+            where = words.led(" at ", line_text(finding.location))
+            say(f"{finding.cause}{where}: {finding.title}")
+            say(f"  no diff: {no_edit(finding.cause)}")
+            if finding.advice:
+                say(f"  instead: {finding.advice}")
 
 
 def _print_briefs(diagnosis: Diagnosis, only: str | None, form: str) -> None:

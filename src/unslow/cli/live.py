@@ -46,7 +46,7 @@ def _until_it_ends(watch: Watch, view: JsonObject) -> JsonObject:
     """Draw until the command has ended or Ctrl-C was typed; returns the last view."""
     from unslow.live.beside import lower_priority
     from unslow.live.screen import Whole, given_back_on_stop
-    from unslow.report.live import frame, painted
+    from unslow.report.live import drawn
 
     screen = Whole(sys.stdout.fileno())
     lower_priority()
@@ -54,9 +54,8 @@ def _until_it_ends(watch: Watch, view: JsonObject) -> JsonObject:
         with given_back_on_stop(screen.close):
             while not watch.over:
                 before = time.thread_time()
-                columns, rows = screen.room
                 view = watch.poll()
-                screen.draw(painted(frame(view, columns, rows), columns))
+                screen.draw(drawn(view, screen.room))
                 if not watch.over:
                     time.sleep(watch.rest(before))
     except KeyboardInterrupt:

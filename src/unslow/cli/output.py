@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from unslow.errors import UnslowError
+from unslow.errors import UnslowError, cannot_write
 from unslow.facts.json_object import JsonObject
 
 if TYPE_CHECKING:
@@ -49,10 +49,7 @@ def write(path: str, text: str) -> None:
     try:
         Path(path).write_text(text, encoding="utf-8")
     except OSError as problem:
-        why = problem.strerror or str(problem)
-        raise UnslowError(
-            f"cannot write {path}", why, "Name another path.", "cannot-write"
-        ) from None
+        raise cannot_write(path, problem, "Name another path.") from None
 
 
 def write_json(data: JsonObject) -> None:

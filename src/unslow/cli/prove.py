@@ -83,14 +83,14 @@ class _Limits:
 
 
 def _of_scripts(before: str, after: str, limits: _Limits, python: str | None) -> tuple[str, Proof]:
-    from unslow.proof import launch
     from unslow.proof.budget import Budget
+    from unslow.proof.command import command_for
     from unslow.proof.prove import prove as run_both
     from unslow.proof.question import Question
     from unslow.proof.trials import Side
 
     here = str(Path.cwd())
-    one, other = (Side(launch.command_for([name], python), here) for name in (before, after))
+    one, other = (Side(command_for([name], python), here) for name in (before, after))
     question = Question(limits.steps or _STEPS, budget=Budget(limits.seconds))
     return after, run_both(one, other, question, progress)
 

@@ -11,17 +11,19 @@ from pathlib import Path
 
 import click
 
+from unslow.cli.durations import until_option
 from unslow.cli.options import takes
 from unslow.cli.output import format_option, must_be_writable, say, write
 from unslow.cli.recorded import settings
 from unslow.cli.show import print_report, report_on, text_of
-from unslow.cli.until import until_option
-from unslow.errors import UnslowError, suggestion
+from unslow.errors import UnslowError, reason_of, suggestion
 from unslow.live.beside import Beside, Display, Surroundings, display_for
 from unslow.live.known import UntilKnown
 from unslow.proof import launch, local_job
 from unslow.proof.cluster import Cluster, doubts_about, must_have_no_cluster
+from unslow.proof.command import command_for
 from unslow.proof.membership import Membership, Register, join, membership_of
+from unslow.proof.run_folder import new_folder
 
 _MOST_PROCESSES = 256  # of one kind on one machine: each of them imports TensorFlow
 
@@ -114,7 +116,7 @@ def run(options: _Options) -> None:
     must_be_writable(options.json_path)
     must_be_writable(options.html_path)
     _must_be_no_option(options.command[0])
-    words = launch.command_for(options.command, options.python, options.module)
+    words = command_for(options.command, options.python, options.module)
     membership = membership_of() if options.out and cluster is None else None
     folder = _folder(options.out, options.command[0], membership)
     ended = _record(words, folder, options, cluster, membership)
@@ -236,10 +238,9 @@ def _folder(out: str | None, name: str, membership: Membership | None) -> str:
     try:
         if out and membership is not None:
             return join(Path(out), membership)
-        return launch.new_folder(out, name, settings().runs)
+        return new_folder(out, name, settings().runs)
     except OSError as problem:
         folder = tempfile.mkdtemp(prefix="unslow-")
-        reason = problem.strerror or str(problem)
         where = out if out and membership is not None else "here"
-        _say(f"cannot write {where} ({reason}); recording into {folder}")
+        _say(f"cannot write {where} ({reason_of(problem)}); recording into {folder}")
         return str(Path(folder))

@@ -11,7 +11,7 @@ import click
 
 from unslow.cli.options import takes
 from unslow.cli.output import WIDTH, format_option, print_rich, progress, write_json
-from unslow.proof import launch
+from unslow.proof.command import command_for
 from unslow.proof.whatif.catalogue import GROUPS
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def _measured(options: _Options) -> Outcome:
     from unslow.proof.whatif.run import whatif as measure
 
     wanted = [name.strip() for name in options.only.split(",") if name.strip()]
-    command = launch.command_for(options.command, options.python, options.module)
+    command = command_for(options.command, options.python, options.module)
     side = Side(command, str(Path.cwd()))
     return measure(side, wanted, options.steps, options.trials, progress)
 

@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 from unslow.compare import Comparison, LoopChange
 from unslow.facts.json_object import JsonObject
-from unslow.model import Diagnosis, Proof, Run
+from unslow.model import Diagnosis, Proof, Run, line_text
 from unslow.report.view import clean, command_line
 from unslow.report.view.findings import finding_of
 
@@ -47,7 +47,7 @@ def _new_findings(comparison: Comparison, after: Diagnosis) -> list[JsonObject]:
             {
                 "cause": finding.cause,
                 "title": finding.title,
-                "line": str(finding.location or ""),
+                "line": line_text(finding.location),
                 "seconds": finding.seconds,
                 "advice": finding.advice,
                 "fix": row["fix"]["title"] if row["fix"] else "",

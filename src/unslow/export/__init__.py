@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
-from unslow.errors import UnslowError
+from unslow.errors import UnslowError, cannot_write
 from unslow.model import Diagnosis
 
 Write = Callable[[Diagnosis, Path], None]
@@ -32,12 +32,7 @@ def export(diagnosis: Diagnosis, form: str, path: str | Path | None = None) -> P
         target.parent.mkdir(parents=True, exist_ok=True)
         write(diagnosis, target)
     except OSError as problem:
-        raise UnslowError(
-            f"cannot write {target}",
-            problem.strerror or str(problem),
-            "Name another place with -o PATH.",
-            "cannot-write",
-        ) from None
+        raise cannot_write(target, problem, "Name another place with -o PATH.") from None
     return target
 
 

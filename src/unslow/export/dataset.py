@@ -19,7 +19,7 @@ from typing import Any
 from unslow.analyse.workers.assemble import job_of
 from unslow.export import need, parquet
 from unslow.facts.json_object import JsonObject
-from unslow.model import Diagnosis, Run
+from unslow.model import Diagnosis, Run, line_text
 from unslow.report.view import clean, command_line
 from unslow.report.view.job import job_view
 from unslow.runfolder import layout
@@ -128,7 +128,7 @@ def _finding_rows(diagnosis: Diagnosis) -> list[JsonObject]:
     return [
         {
             "cause": finding.cause,
-            "line": str(finding.location or ""),
+            "line": line_text(finding.location),
             "title": finding.title,
             "seconds": finding.seconds,
             "share": finding.seconds / trained,

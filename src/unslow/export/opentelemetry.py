@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from unslow.export import need
-from unslow.model import Diagnosis, Phase
+from unslow.model import Diagnosis, Phase, line_text
 from unslow.report.view import clean
 
 QUANTILES = (0.5, 0.95, 0.99, 1.0)
@@ -58,7 +58,7 @@ def record(diagnosis: Diagnosis, provider: Any) -> None:
     cost = meter.create_gauge("unslow.finding.cost", "s", "Avoidable time of a finding.")
     for finding in diagnosis.findings:
         cost.set(
-            finding.seconds, clean({"cause": finding.cause, "line": str(finding.location or "")})
+            finding.seconds, clean({"cause": finding.cause, "line": line_text(finding.location)})
         )
 
 

@@ -62,9 +62,7 @@ def table_of(run: Run) -> JsonObject:
 
 def _rows(run: Run, number: int, loop: Loop) -> JsonObject:
     rows = len(loop.end)
-    worker = next(
-        (process.worker for process in run.processes if process.index == loop.process), ""
-    )
+    worker = run.process_of(loop).worker
     same = {
         "loop": number,
         "line": str(loop.location),

@@ -12,7 +12,7 @@ from unslow.analyse.host.xplane import read
 from unslow.facts.functions import Trace
 from unslow.facts.json_object import JsonObject
 from unslow.facts.profiler import ProfilerWindow
-from unslow.model import Diagnosis, Loop, Phase, Process, Run
+from unslow.model import Diagnosis, Loop, Phase, Process, Run, line_text
 from unslow.report.view import clean
 from unslow.report.words import PHASES
 from unslow.runfolder.layout import read_inside
@@ -201,5 +201,5 @@ def _findings(diagnosis: Diagnosis) -> Iterator[JsonObject]:
             "ts": _micros(begin),
             "pid": run.processes[0].index,
             "tid": FINDINGS,
-            "args": clean({"seconds": finding.seconds, "line": str(finding.location or "")}),
+            "args": clean({"seconds": finding.seconds, "line": line_text(finding.location)}),
         }

@@ -37,9 +37,6 @@ def summary_of(diagnosis: Diagnosis) -> dict[str, float]:
 
 def settings_of(diagnosis: Diagnosis) -> JsonObject:
     """The command and the versions it ran with."""
-    versions: dict[str, str] = {}
-    for process in diagnosis.run.processes:
-        versions.update(process.versions)
     command: JsonObject = {"command": " ".join(diagnosis.run.command)}
-    cleaned: JsonObject = clean(command | versions)
+    cleaned: JsonObject = clean(command | diagnosis.run.versions)
     return cleaned

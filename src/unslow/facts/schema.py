@@ -18,7 +18,7 @@ This is not `dataclasses`: sixty generated classes would take 25–70 ms in ever
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
 from unslow.facts.json_object import JsonObject
@@ -49,6 +49,11 @@ class Place(NamedTuple):
 
 
 Stack = tuple[Place, ...]  # the user's frames only, innermost first
+
+
+def stack_of(places: Iterable[tuple[str, int, str]]) -> Stack:
+    return tuple(Place(*place) for place in places)
+
 
 KINDS: dict[str, type[Fact]] = {}  # every kind of fact by its name in the file
 _MISSING = object()

@@ -127,13 +127,12 @@ class Beside:
 
     def _draw(self) -> None:
         from unslow.live.watch import Watch
-        from unslow.report.live import frame, painted
+        from unslow.report.live import drawn
 
         watch = Watch(self._folder)
         while not self._stop.is_set():
             before = time.thread_time()
-            columns, rows = self._panel.room
-            lines = painted(frame(watch.poll(), columns, rows), columns)
+            lines = drawn(watch.poll(), self._panel.room)
             with self._drawing:
                 if not self._stop.is_set():
                     self._panel.draw(lines)

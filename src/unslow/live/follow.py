@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+from unslow.errors import reason_of
 from unslow.facts.codec import Context
 from unslow.facts.json_object import JsonObject
 from unslow.facts.schema import Fact
@@ -217,7 +218,7 @@ class Follower:
                 entry.name.startswith(f".{runfile.HEADER}") for entry in self.folder.iterdir()
             )
         except OSError as problem:
-            raise runfile.Unreadable(problem.strerror or str(problem)) from None
+            raise runfile.Unreadable(reason_of(problem)) from None
 
     @property
     def trained(self) -> list[Followed]:

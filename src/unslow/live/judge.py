@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from unslow.errors import UnslowError
 from unslow.facts.json_object import JsonObject
-from unslow.model import Finding
+from unslow.model import Finding, line_text
 
 FIRST = 4.0  # seconds of watching before the first diagnosis
 FURTHER = 1.6  # factor by which the wait grows from one diagnosis to the next
@@ -56,7 +56,7 @@ class Judge:
 
 def key_of(finding: Finding) -> Key:
     """The same cause at the same line is the same finding, whatever its numbers are."""
-    return finding.cause, str(finding.location or "")
+    return finding.cause, line_text(finding.location)
 
 
 def judge(judge: Judge, folder: str, last: bool = False) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from unslow.analyse.grouping import known
 from unslow.syntax import Source, argument
 
 _EPOCHS = 3  # the position of `epochs` in Keras's fit(x, y, batch_size, epochs)
@@ -46,12 +48,12 @@ class _Counter:
 
     def runs(self, node: ast.AST, depth: int) -> int | None:
         """How often a node runs: by the loops around it and around the one call of its function."""
-        loops = [*([node] if isinstance(node, ast.For) else []), *self.source.loops(node)]
-        counts = [self.iterations(loop) for loop in loops]
-        total: int | None = 1
-        for count in (*counts, self._calls(node, depth)):
-            total = None if total is None or count is None else total * count
-        return total
+        loops: list[ast.AST] = [*self.source.loops(node)]
+        if isinstance(node, ast.For):
+            loops.append(node)
+        counts = [*map(self.iterations, loops), self._calls(node, depth)]
+        found = known(counts)
+        return math.prod(found) if len(found) == len(counts) else None
 
     def _calls(self, node: ast.AST, depth: int) -> int | None:
         function = self.source.function(node)
@@ -72,8 +74,9 @@ class _Counter:
             over = over.args[0]
         if isinstance(over, ast.List | ast.Tuple):
             return _elements(over)
-        is_range = isinstance(over, ast.Call) and self.source.name(over.func) == "range"
-        return self._range(over) if is_range and isinstance(over, ast.Call) else None
+        if isinstance(over, ast.Call) and self.source.name(over.func) == "range":
+            return self._range(over)
+        return None
 
     def _wraps(self, call: ast.Call) -> bool:
         return bool(call.args) and self.source.name(call.func) in _WRAPPERS

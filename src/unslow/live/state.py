@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 from collections.abc import Callable
@@ -11,7 +10,9 @@ from functools import partial
 
 import numpy as np
 
+from unslow.analyse.run.assemble import shown_below
 from unslow.analyse.run.loops import loops_of
+from unslow.analyse.run.processes import worker_name
 from unslow.analyse.run.recorded import decoded
 from unslow.analyse.run.sources import sources_of
 from unslow.facts.machine import Machine
@@ -38,7 +39,7 @@ AT_ONCE = 4  # processes whose loops are found in one poll: each takes milliseco
 
 def state_of(follower: Follower, judge: Judge, quiet: float) -> Row:
     """The current state; `quiet`: seconds since anything was added to the folder, by our clock."""
-    names = _names(str(follower.header.get("cwd", "")))
+    names = shown_below(str(follower.header.get("cwd", "")))
     process = max(follower.trained, key=lambda each: each.rows.steps_seen, default=None)
     for each in _stalest(follower, process):
         _find_loops(each, str(follower.folder), names)
@@ -71,12 +72,6 @@ def _loops(process: Followed | None) -> Row:
         "earlier": [_brief(loop) for loop in earlier],
         "expected": remaining(process, last, _pace(last)),
     }
-
-
-def _names(cwd: str) -> Callable[[str], str]:
-    """Paths as every report shows them: relative to the run's working directory if below it."""
-    below = cwd.rstrip("/") + "/"
-    return lambda path: os.path.relpath(path, cwd) if cwd and path.startswith(below) else path
 
 
 def _stalest(follower: Follower, leader: Followed | None) -> list[Followed]:
@@ -198,21 +193,13 @@ def _brief(loop: Loop) -> Row:
 
 def _worker(process: Followed) -> Row:
     return {
-        "name": _called(process),
+        # Its place in a cluster, or its machine and number.
+        "name": worker_name(process.first("process").get("cluster", "")) or process.name,
         "steps": sum(loop.steps for loop in process.loops),
         "now": _pace(process.loops[-1]) if process.loops else 0.0,
         "rss": process.rss,
         "how": process.how,
     }
-
-
-def _called(process: Followed) -> str:
-    """Its place in a cluster, or its machine and number."""
-    try:
-        task = json.loads(process.first("process").get("cluster", ""))["task"]
-        return f"{task['type']} {task['index']}"
-    except (ValueError, KeyError, TypeError):
-        return process.name
 
 
 def _missing(follower: Follower) -> list[str]:

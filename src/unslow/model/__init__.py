@@ -16,7 +16,7 @@ from unslow.model.finding import (
     Safety,
     Unjudged,
 )
-from unslow.model.loop import Location, Loop, Shape, Trend
+from unslow.model.loop import Location, Loop, Shape, Trend, line_text
 from unslow.model.proof import Growth, Peak, Proof, Quality, Verdict
 from unslow.model.run import Process, Run, Sample, Ticks
 
@@ -48,4 +48,5 @@ __all__ = [
     "Trend",
     "Unjudged",
     "Verdict",
+    "line_text",
 ]

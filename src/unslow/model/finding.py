@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from unslow.model.loop import Location
 from unslow.model.run import Run
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from unslow.analyse.account import Account
     from unslow.analyse.memory.account import MemoryAccount
 
+T = TypeVar("T")
+
+_OTHER_DRAWS = "It draws other random numbers than before."
 _NEARLY_ALL = 0.9  # of a finding: a few seconds outside of the steps change no share (judgement)
 
 
@@ -65,6 +68,19 @@ class Finding:
     stretch: str = ""  # outside of the steps: the name of the stretch of the account it lies in
     elsewhere: Mapping[str, float] = field(default_factory=dict)  # seconds in other stretches
 
+    @property
+    def place(self) -> Location:
+        """Its location: no fix is asked for a finding without one."""
+        if self.location is None:
+            raise ValueError(f"{self.title}: without a location")
+        return self.location
+
+    def detail_of(self, kind: type[T]) -> T:
+        """What the cause hands to its own `fix`, where every finding of it has some."""
+        if not isinstance(self.detail, kind):
+            raise TypeError(f"{self.title}: no {kind.__name__}")
+        return self.detail
+
     def seconds_in(self, stretch: str) -> float:
         """Its seconds in one stretch of the account; those in the steps without a name."""
         if stretch == self.stretch:
@@ -98,6 +114,13 @@ class Fix:
     safety: Safety
     files: Mapping[str, str]  # file (as in Location) → its whole new text
     note: str = ""  # REVIEW: the sentence that says how the meaning may change
+
+    @classmethod
+    def close(
+        cls, title: str, files: Mapping[str, str], draws: bool, note: str = _OTHER_DRAWS
+    ) -> Fix:
+        """The same up to rounding; what draws random numbers must be read first."""
+        return cls(title, Safety.REVIEW, files, note) if draws else cls(title, Safety.CLOSE, files)
 
 
 @dataclass(frozen=True, slots=True)

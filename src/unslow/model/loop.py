@@ -32,6 +32,11 @@ class Location:
         return f"{self.file}:{self.line}"
 
 
+def line_text(location: Location | None) -> str:
+    """`file:line`; nothing where there is none."""
+    return str(location or "")
+
+
 class Shape(enum.Enum):
     """How step time behaves over a loop."""
 

@@ -103,6 +103,19 @@ class Run:
             return self.table.of(kind)
         return tuple(self.table.of_process(kind, process))
 
+    def facts_during(self, loop: Loop, kind: type[F]) -> list[F]:
+        """Those that were recorded while a loop ran."""
+        return [fact for fact in self.facts(kind, loop.process) if loop.holds(fact)]
+
+    def in_training(self, fact: Fact) -> bool:
+        """Whether a fact belongs to a loop; its first step counts, what precedes it does not."""
+        loops = self.loops_of(fact.process)
+        return any(loop.start <= fact.time <= loop.stop + 1e-6 for loop in loops)
+
+    def process_of(self, loop: Loop) -> Process:
+        """The process that a loop ran in."""
+        return self.processes[loop.process]
+
     def loops_of(self, process: int) -> list[Loop]:
         """The loops of one process; a job has as many processes as it has loops."""
         return self._loops_by_process.get(process, [])
@@ -123,6 +136,14 @@ class Run:
         found: dict[int, list[Sample]] = {}
         for sample in self.samples:
             found.setdefault(sample.process, []).append(sample)
+        return found
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """Of Python and of the libraries in use, by name."""
+        found: dict[str, str] = {}
+        for process in self.processes:
+            found.update(process.versions)
         return found
 
     @cached_property

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from unslow.analyse.grouping import known
 from unslow.analyse.stats.growth import Slope, slope
 from unslow.model import Growth
 from unslow.proof.trials import Trial
@@ -31,8 +32,8 @@ def _step_time(trials: Sequence[Trial]) -> Slope | None:
     rows = [trial.seconds[1:steps] for trial in trials]
     numbers = np.arange(steps - 1)
     median = _slope(numbers, np.median(rows, axis=0))
-    each = [_slope(numbers, row) for row in rows]
-    lows = sorted(one.low for one in each if one is not None)
+    each = known(_slope(numbers, row) for row in rows)
+    lows = sorted(one.low for one in each)
     if median is None or not lows:
         return None
     second_lowest = lows[min(1, len(lows) - 1)]
@@ -41,7 +42,7 @@ def _step_time(trials: Sequence[Trial]) -> Slope | None:
 
 def _together(slopes: Sequence[Slope | None]) -> Slope | None:
     """The median slope, with the widest interval."""
-    seen = [one for one in slopes if one is not None]
+    seen = known(slopes)
     if len(seen) < len(slopes):
         return None
     value = float(np.median([one.value for one in seen]))

@@ -10,13 +10,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import FrameType
 
-from unslow.proof import launch
+from unslow.proof import launch, run_folder
 from unslow.proof.cluster import Cluster, Task
 from unslow.proof.relay import Output, Stream
+from unslow.proof.signal_handlers import Handler, handling
 
 # Seconds. The peers of a worker that died notice it within about two seconds (measured with
 # TensorFlow 2.21) and end with an error of their own, which is worth reading; then they are
@@ -64,9 +65,9 @@ def record(
     env = launch.environment(folder, extra)
     if os.isatty(1):  # without us, the script's lines would appear one by one
         env.setdefault("PYTHONUNBUFFERED", "1")
-    header = launch.header(command, env)
+    header = run_folder.header(command, env)
     header["cluster"] = {"workers": cluster.workers, "servers": cluster.servers}
-    launch.write_header(folder, header)
+    run_folder.write_header(folder, header)
     job = _Job(cluster, say, stdout)
     with job.passing_signals_on():
         try:
@@ -74,10 +75,10 @@ def record(
                 job.start(task, command, {**env, "TF_CONFIG": configuration})
         except OSError as problem:
             job.end_all()
-            raise launch.cannot_start(command[0], folder, problem) from None
+            raise run_folder.cannot_start(command[0], folder, problem) from None
         ended = job.wait()
     tasks = [{"task": each.task.name, "ended": each.text} for each in job.members]
-    launch.write_header(folder, {**header, **launch.ending(ended), "tasks": tasks})
+    run_folder.write_header(folder, {**header, **launch.ending(ended), "tasks": tasks})
     return ended
 
 
@@ -217,19 +218,11 @@ class _Job:
         for member in self._running():
             member.send(signal.SIGCONT)
 
-    @contextlib.contextmanager
-    def passing_signals_on(self) -> Iterator[None]:
-        handlers: dict[int, Callable[[int, FrameType | None], None]] = dict.fromkeys(
-            _PASSED_ON, self._forward
-        )
+    def passing_signals_on(self) -> contextlib.AbstractContextManager[None]:
+        handlers: dict[int, Handler] = dict.fromkeys(_PASSED_ON, self._forward)
         handlers[signal.SIGINT] = self._interrupt
         handlers[signal.SIGTSTP] = self._suspend
-        kept = {number: signal.signal(number, handler) for number, handler in handlers.items()}
-        try:
-            yield
-        finally:
-            for number, handler in kept.items():
-                signal.signal(number, handler if handler is not None else signal.SIG_DFL)
+        return handling(handlers)
 
 
 def _others(count: int) -> str:

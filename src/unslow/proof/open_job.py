@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from pathlib import Path
 
-from unslow.proof import launch
+from unslow.proof import launch, run_folder
 from unslow.proof.membership import Membership, join, membership_of
 from unslow.runfolder import members
 
@@ -16,7 +16,7 @@ def open_job(folder: Path) -> dict[str, str]:
     membership = known or Membership(f"job {uuid.uuid4().hex[:12]}", "")
     place = join(folder, membership)
     env = launch.environment(place)
-    about = launch.header((), env)
+    about = run_folder.header((), env)
     shared = {key: value for key, value in about.items() if key not in ("launcher", "clock")}
     members.create_header(place, {**shared, "job": membership.job})
     job = {} if known else {"UNSLOW_JOB": membership.job.removeprefix("job ")}

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType
@@ -23,6 +23,7 @@ import numpy as np
 
 from unslow.model import Loop, Run
 from unslow.proof import launch
+from unslow.proof.signal_handlers import handling
 from unslow.proof.trials import (
     Floats,
     Side,
@@ -110,7 +111,7 @@ def run_in_turns(
             stack.callback(player.kill)
             player.halt()
             players.append(player)
-        with _ended_by_signals():
+        with handling(dict.fromkeys(_ENDINGS, _leave)):
             _alternate(players, first, time.monotonic() + timeout)
         one, other = (_trial(player, place) for player, place in zip(players, places, strict=True))
     return one, other
@@ -138,19 +139,9 @@ def _alternate(players: Sequence[_Player], first: int, until: float) -> None:
             player.kill()
 
 
-@contextlib.contextmanager
-def _ended_by_signals() -> Iterator[None]:
+def _leave(number: int, frame: FrameType | None) -> None:
     """A signal that would end us acts as Ctrl-C does, so that no halted process stays behind."""
-
-    def leave(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    kept = {number: signal.signal(number, leave) for number in _ENDINGS}
-    try:
-        yield
-    finally:
-        for number, handler in kept.items():
-            signal.signal(number, handler)
+    raise KeyboardInterrupt
 
 
 def _trial(player: _Player, place: Path) -> Trial:

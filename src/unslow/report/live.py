@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from unslow.report import words
+from unslow.report import outline, words
 from unslow.report.rows import BarRow, FindingRow, SparklineRow, TrendRow
 from unslow.report.terminal import BLOCKS
 from unslow.report.words import Row
@@ -55,6 +55,12 @@ def painted(lines: list[Text], width: int) -> list[str]:
     with console.capture() as captured:
         console.print(Text("\n").join(lines), end="", crop=True, no_wrap=True, overflow="ellipsis")
     return captured.get().split("\n")
+
+
+def drawn(view: Row, room: tuple[int, int]) -> list[str]:
+    """What fits the columns and rows of a terminal."""
+    columns, rows = room
+    return painted(frame(view, columns, rows), columns)
 
 
 def status_line(view: Row) -> str:
@@ -227,11 +233,7 @@ def _findings(view: Row) -> list[Line]:
 
 
 def _cost(finding: FindingRow) -> Text:
-    said = []
-    if finding["seconds"] > 0:
-        said += [words.seconds(finding["seconds"]), words.share(finding["share"])]
-    if finding["grows"]:
-        said.append("grows")
+    said = outline.costs(finding)
     style = "bold red" if finding["fault"] else "bold cyan"
     return Text.assemble(
         (finding["cause"], style), (_at(finding), "bold"), (f"  {' · '.join(said)}", "dim")
@@ -247,5 +249,4 @@ def _nothing(view: Row) -> str:
 
 
 def _at(finding: FindingRow) -> str:
-    location = finding["location"]
-    return f" at {location['file']}:{location['line']}" if location else ""
+    return words.led(" at ", words.line(finding["location"]))

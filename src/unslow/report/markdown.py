@@ -10,7 +10,8 @@ from unslow.report import outline, words
 from unslow.report.rows import CodeRow, FindingRow, LoopRow
 from unslow.report.words import Row
 
-_SPECIAL = re.compile(r"([\\`*_\[\]<>|~$&])|^([-+#=]|\d+[.)])")
+_SPECIAL = re.compile(r"[\\`*_\[\]<>|~$&]|^[-+#=]")
+_NUMBERED = re.compile(r"^(\d+)(?=[.)](\s|$))")  # a list, unlike "4.5 s"
 # GitHub turns plain text into mentions and links; an invisible space prevents it.
 _LINKED = re.compile(r"@(?=\w)|#(?=\d)|:(?=//)|(?<=www)\.")
 
@@ -24,7 +25,7 @@ def dumps(view: Row) -> str:
         parts.append(_job(view["job"]))
     if view["loops"]:
         parts.append(_loops(jobs.shown(view, view["loops"])))
-    parts.append(_limits(view))
+    parts.append(_folded("Limits of this report", _list(outline.limits(view))))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -38,7 +39,8 @@ def marked(text: str) -> str:
 
 def _escaped(flat: str) -> str:
     """No character may act as markup, a mention or a link."""
-    return _LINKED.sub("\\g<0>\u200b", _SPECIAL.sub(r"\\\g<0>", flat))
+    escaped = _NUMBERED.sub(r"\1\\", _SPECIAL.sub(r"\\\g<0>", flat))
+    return _LINKED.sub("\\g<0>\u200b", escaped)
 
 
 def code(text: str) -> str:
@@ -78,7 +80,7 @@ def _list(texts: Iterable[str]) -> str:
 def _finding(finding: FindingRow) -> str:
     cost = f"{words.seconds(finding['seconds'])}, {words.share(finding['share'])}"
     where = finding["location"]
-    at = f" at {code(where['file'] + ':' + str(where['line']))}" if where else ""
+    at = words.led(" at ", code(words.line(where)))
     grows = ", grows" if finding["grows"] else ""
     parts = [f"#### {code(finding['cause'])}{at}: {cost}{grows}", f"{marked(finding['title'])}."]
     if where and where["context"]:
@@ -126,7 +128,3 @@ def _loops(loops: list[LoopRow]) -> str:
             f"| {words.seconds(loop['typical'])} | {bars} | {loop['trend']['text']} |"
         )
     return "\n".join(rows)
-
-
-def _limits(view: Row) -> str:
-    return _folded("Limits of this report", _list(outline.limits(view)))

@@ -25,14 +25,19 @@ def divided(findings: list[FindingRow]) -> tuple[list[FindingRow], list[FindingR
     return problems, [finding for finding in findings if not finding["fault"]]
 
 
-def summary(finding: FindingRow) -> list[str]:
-    """What a finding costs and how far it can be trusted, in a few words each."""
+def costs(finding: FindingRow) -> list[str]:
+    """Seconds and share of a finding, and that it grows, in a few words each."""
     parts = []
     if finding["seconds"] > 0:
         parts += [words.seconds(finding["seconds"]), words.share(finding["share"])]
     if finding["grows"]:
         parts.append("grows")
-    return [*parts, finding["certainty"]]
+    return parts
+
+
+def summary(finding: FindingRow) -> list[str]:
+    """What a finding costs and how far it can be trusted."""
+    return [*costs(finding), finding["certainty"]]
 
 
 def evidence(finding: FindingRow) -> list[tuple[str, str]]:

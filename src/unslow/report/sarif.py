@@ -24,6 +24,7 @@ def dumps(view: Row) -> str:
 
 def log_of(view: Row) -> Row:
     rules = _rules(view)
+    driver = {"name": "unslow", "version": view["unslow"], "rules": rules}
     numbers = {rule["id"]: number for number, rule in enumerate(rules)}
     seen: Counter[str] = Counter()
     placed = [
@@ -36,7 +37,7 @@ def log_of(view: Row) -> Row:
         "version": "2.1.0",
         "runs": [
             {
-                "tool": {"driver": _driver(view, rules)},
+                "tool": {"driver": driver},
                 "invocations": [_invocation(view)],
                 "originalUriBaseIds": {
                     ROOT: {"description": {"text": "The directory the training ran in."}}
@@ -52,10 +53,6 @@ def _main_loop(view: Row) -> LocationRow | None:
     """Code scanning needs a place: what belongs to no line is shown at the longest loop."""
     longest = max(view["loops"], key=lambda loop: float(loop["seconds"]), default=None)
     return longest["location"] if longest else None
-
-
-def _driver(view: Row, rules: list[Row]) -> Row:
-    return {"name": "unslow", "version": view["unslow"], "rules": rules}
 
 
 def _rules(view: Row) -> list[Row]:

@@ -25,7 +25,7 @@ from unslow.report.terminal_layout import (
     shares,
     title,
 )
-from unslow.report.view.fence import failure
+from unslow.report.view.fence import Fence
 from unslow.report.words import Row
 
 BLOCKS = "▁▂▃▄▅▆▇█"
@@ -63,10 +63,9 @@ def renderable(view: Row) -> RenderableType:
 
 def _fenced(name: str, make: Callable[[], list[RenderableType]]) -> list[RenderableType]:
     """A part of the report; one that fails is named, the others are shown."""
-    try:
-        return list(make())
-    except Exception as problem:  # noqa: BLE001 - the fence of a part
-        return [item(failure(name, problem))]
+    fence = Fence()
+    parts = fence.part(name, make, [])
+    return [*parts, *map(item, fence.failed)]
 
 
 def _head(view: Row) -> RenderableType:
@@ -120,7 +119,7 @@ def _note(finding: FindingRow) -> RenderableType:
 
 
 def _code(location: LocationRow) -> RenderableType:
-    where = Text(f"{location['file']}:{location['line']}", style="bold", overflow="fold")
+    where = Text(words.line(location), style="bold", overflow="fold")
     if location["function"] not in ("", "<module>"):
         where.append(f" in {location['function']}", style="not bold")
     if not location["context"]:

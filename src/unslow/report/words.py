@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+from unslow.report.rows import LocationRow
+
 Row: TypeAlias = dict[str, Any]  # plain data of the view, as JSON carries it
 
 PHASES = {
@@ -82,6 +84,11 @@ def ended(text: str) -> str:
 def led(before: str, text: str | None, after: str = "") -> str:
     """A text with what leads to it and what follows; nothing where there is none."""
     return f"{before}{text}{after}" if text else ""
+
+
+def line(location: LocationRow | None) -> str:
+    """`file:line` of a location; nothing where there is none."""
+    return f"{location['file']}:{location['line']}" if location else ""
 
 
 def spans(text: str) -> list[tuple[bool, str]]:

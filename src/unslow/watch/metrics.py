@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
 
-from unslow.errors import UnslowError
+from unslow.errors import UnslowError, reason_of
 from unslow.watch.figures import ALERTS, GAUGES, Value
 
 LOOPBACK = "127.0.0.1"
@@ -39,7 +39,7 @@ def serve(port: int, gauges: Read, counts: Read) -> Callable[[], None]:
     except OSError as problem:
         raise UnslowError(
             f"cannot serve metrics at {LOOPBACK}:{port}",
-            problem.strerror or str(problem),
+            reason_of(problem),
             "Give another port.",
             "watch",
         ) from None

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from unslow.analyse.host.step_profile import SketchedWindow, StepProfile
-from unslow.analyse.input.pipeline import Pipeline, pipelines
+from unslow.analyse.input.pipeline import Pipeline
 from unslow.analyse.input.profile_iterators import ProfiledIterator, ProfiledStage
 from unslow.analyse.input.remedies import remedies
+from unslow.analyse.input.run_pipelines import pipelines
 from unslow.analyse.input.waits import waits
 from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
 from unslow.facts.data import BuiltStage, Dataset, IteratorMade

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from unslow.analyse.graphs.unusual_calls import Call, profiles, unusual_calls
-from unslow.analyse.grouping import grouped
 from unslow.facts.functions import Trace, UnusualCall
 from unslow.facts.memory import Built
 from unslow.model import Loop, Phase, Run
@@ -66,12 +66,14 @@ def first_step(run: Run, loop: Loop) -> FirstStep | None:
     run_phase = float(row[Phase.RUN])
     prepared, compiling, waiting = _prepared(loop, calls, run_phase)
     traced = sum(one.took for one in built if one.tracing)
-    made = {what: sum(one.took for one in ones) for what, ones in grouped(built, _what).items()}
+    made: dict[str, float] = defaultdict(float)
+    for one in built:
+        made[one.what] += one.took
     parts = {
-        "device start": made.get("device", 0.0),
+        "device start": made["device"],
         "data start": float(row[Phase.INPUT]) + waiting,
-        "variable creation": made.get("variables", 0.0),
-        "optimizer slots": made.get("slots", 0.0),
+        "variable creation": made["variables"],
+        "optimizer slots": made["slots"],
         "trace": max(0.0, float(row[Phase.TRACE]) - traced),
         "graph optimisation and loading": prepared,
         "XLA compile": compiling,
@@ -104,10 +106,6 @@ def _prepared(loop: Loop, calls: Sequence[Call], run_phase: float) -> tuple[floa
         parts = (0.0, extra, 0.0) if compiles else (extra, 0.0, 0.0)
     scale = min(1.0, run_phase / max(sum(parts), 1e-12))
     return parts[0] * scale, parts[1] * scale, parts[2] * scale
-
-
-def _what(built: Built) -> str:
-    return built.what
 
 
 def _built(run: Run, loop: Loop, end: float) -> list[Built]:

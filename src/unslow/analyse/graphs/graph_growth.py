@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from unslow.analyse.grouping import grouped
-from unslow.analyse.host.machine import during, process_of
+from unslow.analyse.host.machine import during
 from unslow.analyse.places import lines_in
 from unslow.analyse.sampled_time import in_steps, is_at, training_samples
 from unslow.analyse.stats.growth import Law, fit_law
@@ -80,7 +80,7 @@ def graph_growths(run: Run, loop: Loop) -> Iterator[GraphGrowth]:
 
 def memory_per_step(run: Run, loop: Loop) -> float:
     """Bytes by which the process grows in a step; 0 if it does not clearly grow."""
-    times, sizes = during(process_of(run, loop), loop, "rss")
+    times, sizes = during(run, loop, "rss")
     if len(sizes) < _FEWEST_GROWTHS:
         return 0.0
     rate = fit_law(np.interp(times, loop.end, loop.number), sizes).rate

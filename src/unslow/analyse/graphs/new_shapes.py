@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from unslow.analyse.graphs.unusual_calls import calls_in
-from unslow.analyse.run.during import facts_during
 from unslow.analyse.stats.robust import spread
 from unslow.facts.functions import UnusualCall
 from unslow.facts.memory import Batch
@@ -66,7 +65,7 @@ def new_shapes(run: Run, loop: Loop) -> list[tuple[float, tuple[int, ...]]]:
     """
     untraced = [call for call in calls_in(run, loop) if call.was("shapes", but_not="traced")]
     seen: list[UnusualCall | Batch] = [call.fact for call in untraced]
-    seen += facts_during(run, loop, Batch)
+    seen += run.facts_during(loop, Batch)
     found = [(fact.time, _largest(fact.shapes)) for fact in seen if fact.shapes]
     return sorted(found, key=lambda moment: moment[0])
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from unslow.analyse.grouping import grouped
-from unslow.analyse.host.machine import process_of
 from unslow.analyse.places import by_users, function_of, line_of
 from unslow.analyse.sampled_time import untimed_seconds_at
 from unslow.facts.memory import Compile, Model
@@ -104,12 +103,12 @@ def remaking_seconds(run: Run, remade: Remade) -> float:
 
 def memory_kept(run: Run, remade: Remade) -> float:
     """Bytes that stay each time, from the second model to the last; 0 where none do."""
-    process, loop = process_of(run, remade.loop), remade.loop
-    rss = process.ticks.columns.get("rss")
+    ticks = run.process_of(remade.loop).ticks
+    rss = ticks.columns.get("rss")
     if rss is None:
         return 0.0
-    ends = loop.end[[remade.traced[0], remade.traced[-1]]]
-    begin, end = np.searchsorted(process.ticks.time, ends)
+    ends = remade.loop.end[[remade.traced[0], remade.traced[-1]]]
+    begin, end = np.searchsorted(ticks.time, ends)
     if not begin < end < len(rss):
         return 0.0
     return max(0.0, float(rss[end] - rss[begin]) / (len(remade.traced) - 1))

@@ -22,9 +22,8 @@ from unslow.analyse.graphs.unusual_calls import (
 )
 from unslow.analyse.grouping import grouped
 from unslow.analyse.input import waits
-from unslow.analyse.input.pipeline import pipelines
+from unslow.analyse.input.run_pipelines import pipelines
 from unslow.analyse.places import lines_in, places_of
-from unslow.analyse.run.during import in_training
 from unslow.analyse.stats.robust import median_of
 from unslow.facts.data import IteratorMade
 from unslow.facts.functions import CallProfile, Trace
@@ -78,7 +77,7 @@ def _preparing(call: Call, share: float) -> float:
 def calls_for_shapes(run: Run) -> list[list[Call]]:
     """Calls in the training that XLA compiled for new shapes, by function; first calls left out."""
     calls = [call for call in unusual_calls(run) if call.was("shapes", but_not="first")]
-    compiled = [call for call in calls if call.fact.jit and in_training(run, call.fact)]
+    compiled = [call for call in calls if call.fact.jit and run.in_training(call.fact)]
     by_function = grouped(compiled, lambda call: (call.fact.process, call.fact.function))
     return list(by_function.values())
 

@@ -8,7 +8,6 @@ from itertools import islice
 
 from unslow.analyse.graphs.traces import Change, OutermostTrace, nearest_changes
 from unslow.analyse.grouping import grouped
-from unslow.analyse.run.during import in_training
 from unslow.model import Run
 
 # This many traces may be due to one argument before it is a problem: two modes, a last partial
@@ -65,7 +64,7 @@ def _arguments(run: Run, found: Sequence[OutermostTrace]) -> Iterator[Blamed]:
     """The arguments that traces of a function are due to, the one of most traces first."""
     changes = []
     for trace, changed in nearest_changes(found):
-        if in_training(run, trace.fact):
+        if run.in_training(trace.fact):
             changes += [(trace, change) for change in _decisive(changed)]
     groups = grouped(changes, lambda pair: (pair[1].argument, pair[1].reason))
     for members in sorted(groups.values(), key=len, reverse=True):
@@ -91,15 +90,13 @@ def _settled(run: Run, found: Sequence[OutermostTrace]) -> bool:
     """Whether these are a handful of graphs, all traced early in the run."""
     last = max(trace.fact.time for trace in found)
     before = sum(int(loop.count[loop.end <= last].sum()) for loop in run.loops)
-    early = before <= _EARLY * sum(loop.steps for loop in run.loops)
+    early = before <= _EARLY * run.steps
     return early and sum(trace.weight for trace in found) < _HANDFUL
 
 
 def _recreated(run: Run, found: Sequence[OutermostTrace], change: Change) -> Iterable[Blamed]:
     """Functions of one code that were each traced because each was new."""
     first = found[0].fact.function
-    bad = [
-        trace for trace in found if trace.fact.function != first and in_training(run, trace.fact)
-    ]
+    bad = [trace for trace in found if trace.fact.function != first and run.in_training(trace.fact)]
     if len({trace.fact.function for trace in bad}) >= _ALLOWED_ELSE:
         yield Blamed(change.argument, change.reason, change, found, bad)

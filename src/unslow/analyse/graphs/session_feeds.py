@@ -10,7 +10,6 @@ from unslow.analyse import wording as say
 from unslow.analyse.graphs.session_steps import inspected_steps
 from unslow.analyse.grouping import grouped
 from unslow.analyse.places import by_users
-from unslow.analyse.run.during import facts_during
 from unslow.facts.sessions import Feed
 from unslow.model import Location, Loop, Run
 
@@ -57,7 +56,7 @@ class FedValue:
 
 def fed_values(run: Run, loop: Loop) -> list[FedValue]:
     inspected = len(inspected_steps(run, loop))
-    fed = by_users(facts_during(run, loop, Feed))
+    fed = by_users(run.facts_during(loop, Feed))
     by_placeholder = grouped(fed, lambda feed: (feed.stack[0], feed.name))
     return [
         FedValue(

@@ -13,7 +13,6 @@ import numpy as np
 from unslow.analyse import wording as say
 from unslow.analyse.grouping import grouped
 from unslow.analyse.places import Line
-from unslow.analyse.run.during import facts_during
 from unslow.analyse.stats.robust import ratio
 from unslow.cause import CannotJudge
 from unslow.facts.schema import Place
@@ -72,7 +71,7 @@ class Site:
 
 def inspected_steps(run: Run, loop: Loop) -> list[list[InspectedRun]]:
     """The runs of each step that was inspected, in order."""
-    by_step = grouped(facts_during(run, loop, InspectedRun), lambda ran: ran.cycle)
+    by_step = grouped(run.facts_during(loop, InspectedRun), lambda ran: ran.cycle)
     return [by_step[cycle] for cycle in sorted(by_step)]
 
 

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from unslow.analyse.grouping import grouped
+from unslow.analyse.grouping import grouped, known
 from unslow.analyse.places import innermost
-from unslow.analyse.run.during import in_training
 from unslow.analyse.run.thinned import weighted
 from unslow.facts.functions import CallProfile, UnusualCall
 from unslow.model import Location, Loop, Run
@@ -47,7 +46,7 @@ def calls_in(run: Run, loop: Loop) -> list[Call]:
 def calls_after_resets(run: Run) -> dict[Location, list[Call]]:
     """Calls in the training that had to prepare their function again, by the line that reset it."""
     reset = [call for call in unusual_calls(run) if call.was("reset", but_not="traced")]
-    in_loops = [call for call in reset if in_training(run, call.fact)]
+    in_loops = [call for call in reset if run.in_training(call.fact)]
     return {
         where: calls
         for where, calls in grouped(in_loops, lambda call: call.reset).items()
@@ -72,8 +71,7 @@ def seconds_beyond(calls: Sequence[Call], usual: float) -> float:
 
 def profiles(calls: Sequence[Call]) -> list[CallProfile]:
     """What profiler windows saw of some calls."""
-    found = [call.fact.profile for call in calls]
-    return [profile for profile in found if profile is not None]
+    return known(call.fact.profile for call in calls)
 
 
 def prepared_share(seen: Sequence[CallProfile]) -> float:

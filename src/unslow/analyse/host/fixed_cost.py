@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from unslow.analyse.host.step_profile import Window
-from unslow.analyse.run.during import facts_during
 from unslow.facts.keras import Hook
 from unslow.model import Loop, Phase, Run
 
@@ -43,7 +42,7 @@ def fixed_cost(run: Run, loop: Loop, window: Window, step: float) -> FixedCost:
 
 def batch_hooks(run: Run, loop: Loop) -> list[Hook]:
     """The last call of each callback's hook for batches, in a loop."""
-    hooks = facts_during(run, loop, Hook)
+    hooks = run.facts_during(loop, Hook)
     return list({hook.key: hook for hook in hooks if "batch" in hook.hook}.values())
 
 

@@ -77,10 +77,9 @@ def hot_lines(run: Run, process: int, scope: Scope | None = None) -> list[Hot]:
     Waits for data are left out.
     """
     scope = scope or Scope(run, process)
-    other = sum(loop.phase(Phase.OTHER) for loop in scope.training)
     samples = list(filter(is_between_calls, scope.samples))
     total = in_steps(sample for sample in samples if sample.leaf != "unslow")
-    if not total or other <= 0:
+    if not total or scope.other <= 0:
         return []
     tree = _tree((sample, scope.frames(sample)) for sample in filter(_Users(scope), samples))
     steps = _halves(scope)
@@ -88,7 +87,7 @@ def hot_lines(run: Run, process: int, scope: Scope | None = None) -> list[Hot]:
     for group in _groups(tree, scope):
         top = _largest(group)
         narrowed = _narrowed(top, group, scope.sources)
-        found += [_hot(top, lines, other / total, steps) for lines in narrowed]
+        found += [_hot(top, lines, scope.other / total, steps) for lines in narrowed]
     return sorted(found, key=lambda hot: -hot.seconds)
 
 
@@ -222,7 +221,7 @@ def _halves(scope: Scope) -> tuple[float, float]:
     begin = min(loop.start for loop in scope.training)
     end = max(loop.stop for loop in scope.training)
     early = sum(float(loop.count[loop.end <= (begin + end) / 2].sum()) for loop in scope.training)
-    late = sum(loop.steps for loop in scope.training) - early
+    late = scope.steps - early
     return max(1.0, early), max(1.0, float(late))
 
 
@@ -264,8 +263,7 @@ def seconds_around(run: Run, process: int, place: Location) -> float:
     lines = _inner_loop(place, scope)
     training = [sample for sample in scope.samples if sample.training]
     here = below(training, place.file, lines)
-    whole = sum(loop.total for loop in scope.training)
-    return whole * in_steps(here) / max(1, in_steps(training))
+    return scope.seconds * in_steps(here) / max(1, in_steps(training))
 
 
 @dataclass(frozen=True)

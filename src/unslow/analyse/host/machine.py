@@ -19,7 +19,7 @@ _OTHERS = 0.25  # of all cores were used by others
 
 @dataclass(frozen=True)
 class Contention:
-    """What other processes took while a loop ran."""
+    """What processes of others took while a loop ran."""
 
     cores: float
     others: float  # share of all cores that others used
@@ -31,11 +31,10 @@ class Contention:
 
 
 def contention(run: Run, loop: Loop) -> Contention:
-    process = process_of(run, loop)
     names = ("waited", "ran", "machine_cpu", "user_cpu", "system_cpu")
-    rate = {name: gained(process, loop, name) or 0.0 for name in names}
-    cores = float(process.machine.get("cores") or 1)
-    own = rate["user_cpu"] + rate["system_cpu"]
+    rate = {name: gained(run, loop, name) or 0.0 for name in names}
+    cores = float(cores_of(run, loop) or 1)
+    own = rate["user_cpu"] + rate["system_cpu"] + _peers(run, loop)
     # The main thread stands for TensorFlow's own threads, for which it sleeps.
     ready = rate["waited"] + rate["ran"]
     return Contention(
@@ -45,31 +44,60 @@ def contention(run: Run, loop: Loop) -> Contention:
     )
 
 
-def process_of(run: Run, loop: Loop) -> Process:
-    return next(process for process in run.processes if process.index == loop.process)
+def _peers(run: Run, loop: Loop) -> float:
+    """Processor seconds per second of the other workers of its job on the same machine."""
+    process = run.process_of(loop)
+    if not process.worker:
+        return 0.0
+    here = (each for each in run.processes if each.worker and each.host == process.host)
+    peers = (each for each in here if each is not process)
+    spent = sum(processor_seconds(each, loop.start, loop.stop) or 0.0 for each in peers)
+    return spent / max(loop.stop - loop.start, 1e-9)
 
 
 def cores_of(run: Run, loop: Loop) -> int:
     """The cores of the machine that a loop runs on; 0 where they are unknown."""
-    return int(process_of(run, loop).machine.get("cores") or 0)
+    return int(run.process_of(loop).machine.get("cores") or 0)
 
 
-def during(process: Process, loop: Loop, name: str) -> tuple[Floats, Floats]:
+def during(run: Run, loop: Loop, name: str) -> tuple[Floats, Floats]:
     """Times and values of a column while a loop ran; empty where it was not read."""
-    column = process.ticks.columns.get(name)
+    ticks = run.process_of(loop).ticks
+    column = ticks.columns.get(name)
     if column is None:
         return np.zeros(0), np.zeros(0)
-    time = process.ticks.time
+    time = ticks.time
     inside = (time >= loop.start) & (time <= loop.stop) & np.isfinite(column)
     return time[inside], column[inside]
 
 
-def gained(process: Process, loop: Loop, name: str) -> float | None:
+def gained(run: Run, loop: Loop, name: str) -> float | None:
     """How much a counter rose per second of the loop; None with fewer than two readings."""
-    times, values = during(process, loop, name)
+    times, values = during(run, loop, name)
     if len(values) < 2 or times[-1] <= times[0]:
         return None
     return float((values[-1] - values[0]) / (times[-1] - times[0]))
+
+
+def slowdown(process: Process, start: float, stop: float) -> float:
+    """How many times as long the main thread took in an interval, since others had its core.
+
+    1 where that is unknown. What is known of a machine that is free is worth as many times more.
+    """
+    columns = process.ticks.columns
+    if not {"waited", "ran"} <= columns.keys():
+        return 1.0
+    waited, ran = (_gained(process, columns[name], start, stop) for name in ("waited", "ran"))
+    return 1.0 + waited / ran if ran >= _LEAST_READY * (stop - start) else 1.0
+
+
+def _gained(process: Process, column: Floats, start: float, stop: float) -> float:
+    """How much a counter rose in an interval; 0 where it was not read twice."""
+    known = np.isfinite(column)
+    if known.sum() < 2:
+        return 0.0
+    edges = np.interp([start, stop], process.ticks.time[known], column[known])
+    return float(edges[1] - edges[0])
 
 
 def processor_seconds(process: Process, start: float, stop: float) -> float | None:
@@ -81,8 +109,6 @@ def processor_seconds(process: Process, start: float, stop: float) -> float | No
     if not {"user_cpu", "system_cpu"} <= columns.keys():
         return None
     spent = columns["user_cpu"] + columns["system_cpu"]
-    known = np.isfinite(spent)
-    if known.sum() < 2:
+    if np.isfinite(spent).sum() < 2:
         return None
-    edges = np.interp([start, stop], process.ticks.time[known], spent[known])
-    return float(edges[1] - edges[0])
+    return _gained(process, spent, start, stop)

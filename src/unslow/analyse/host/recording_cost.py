@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from unslow.analyse.host import step_profile
-from unslow.analyse.host.machine import during, process_of
+from unslow.analyse.host.machine import during
 from unslow.analyse.host.step_profile import windows
 from unslow.analyse.places import shown
-from unslow.analyse.run.during import facts_during
 from unslow.analyse.run.tallies import line_totals
 from unslow.analyse.stats.robust import spread
 from unslow.facts.profiler import FullTrace, ProfilerSwitch, Timeline
@@ -92,7 +91,7 @@ def _measured_inside(run: Run, loop: Loop, tool: str) -> float | None:
 
 def _beside_graph(run: Run, loop: Loop) -> float | None:
     """What a fully traced run takes beside its graph; None where it is little."""
-    traced = [one for one in facts_during(run, loop, FullTrace) if one.inside > 0]
+    traced = [one for one in run.facts_during(loop, FullTrace) if one.inside > 0]
     if len(traced) < _FEWEST_TRACED:
         return None
     typical = median(one.took - one.inside for one in traced)
@@ -118,7 +117,7 @@ def memory_recorded(run: Run, loop: Loop) -> float:
     """Bytes per step that TensorFlow's profiler keeps, where memory clearly grows to the end."""
     switches = run.facts(ProfilerSwitch)
     starts = [one.time for one in switches if one.on and one.what == TENSORFLOW_PROFILER]
-    times, rss = during(process_of(run, loop), loop, "rss")
+    times, rss = during(run, loop, "rss")
     rss = rss[times >= starts[0]]
     if len(rss) < _FEWEST_READINGS:
         return 0.0

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from unslow.analyse import wording as say
 from unslow.analyse.grouping import grouped
 from unslow.analyse.places import shown
-from unslow.analyse.run.during import facts_during
 from unslow.analyse.stats.robust import ratio
 from unslow.facts.files import Folder, Save
 from unslow.model import Location, Loop, Run
@@ -35,7 +34,7 @@ class Saves:
 
 def saves_of(run: Run, loop: Loop) -> list[Saves]:
     """The most expensive line first."""
-    by_line = grouped(facts_during(run, loop, Save), lambda save: save.key)
+    by_line = grouped(run.facts_during(loop, Save), lambda save: save.key)
     found = [_saves(run, saves[0], saves[-1]) for saves in by_line.values()]
     return sorted(found, key=lambda saves: -saves.seconds)
 

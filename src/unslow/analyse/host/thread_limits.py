@@ -43,9 +43,9 @@ def cores_given(process: Process) -> int:
     return max(1, round(min(filter(None, given), default=1)))
 
 
-def cores_in_use(process: Process, loop: Loop) -> float | None:
+def cores_in_use(run: Run, loop: Loop) -> float | None:
     """Cores that the process used while it trained; None where that was not measured."""
-    user, system = gained(process, loop, "user_cpu"), gained(process, loop, "system_cpu")
+    user, system = gained(run, loop, "user_cpu"), gained(run, loop, "system_cpu")
     return None if user is None else user + (system or 0.0)
 
 

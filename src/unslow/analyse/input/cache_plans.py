@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import filterfalse
 from typing import NamedTuple
 
 from unslow.analyse.input.cached_repeats import CachedRepeat, cached_repeat
 from unslow.analyse.input.overlay import READERS
-from unslow.analyse.input.pipeline import Pipeline, Stage
+from unslow.analyse.input.pipeline import Pipeline, Stage, asked_for
 from unslow.analyse.input.waits import Wait
 from unslow.analyse.stats.robust import ratio
 from unslow.facts.data import PythonElements
@@ -183,7 +182,7 @@ def _same_each_pass(stages: Sequence[Stage], made: dict[Stage, PythonElements]) 
     """
     kept: list[Stage] = []
     in_other_order = False
-    for stage in filterfalse(_is_injected, reversed(stages)):
+    for stage in reversed(asked_for(stages)):
         if _only_shuffles(stage):
             in_other_order = True
             continue
@@ -196,10 +195,6 @@ def _same_each_pass(stages: Sequence[Stage], made: dict[Stage, PythonElements]) 
     while kept and not computes(kept[-1]):
         kept.pop()
     return kept
-
-
-def _is_injected(stage: Stage) -> bool:
-    return stage.injected
 
 
 def _only_shuffles(stage: Stage) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from unslow.analyse.grouping import grouped
 from unslow.facts.data import UNKNOWN_LENGTH, BuiltStage, Dataset, IteratorMade, PipelineReading
@@ -23,6 +24,11 @@ class Variants:
 
 
 AllVariants = Mapping[tuple[int, int], Variants]  # by process and dataset
+
+
+def built_stages(run: Run, process: int | None = None) -> Iterator[BuiltStage]:
+    """The stages of every pipeline as the program built it."""
+    return chain.from_iterable(dataset.stages for dataset in run.facts(Dataset, process))
 
 
 def first_variant(variants: AllVariants, fact: IteratorMade | PipelineReading) -> tuple[int, int]:

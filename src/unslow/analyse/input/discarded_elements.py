@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import takewhile
 
-from unslow.analyse.input.pipeline import Pipeline, Stage, pipelines, slowest
+from unslow.analyse.input.pipeline import Pipeline, Stage, asked_for, slowest
+from unslow.analyse.input.run_pipelines import pipelines
 from unslow.analyse.input.waits import Wait
 from unslow.analyse.stats.robust import ratio
 from unslow.model import Loop, Phase, Run
@@ -73,7 +74,7 @@ def _is_one_to_one(stage: Stage) -> bool:
 
 
 def _cuts(pipeline: Pipeline) -> Iterable[_Cut]:
-    stages = [stage for stage in pipeline.stages if not stage.injected]
+    stages = asked_for(pipeline.stages)
     for position, stage in enumerate(stages):
         below = stages[position + 1 :]
         if stage.kind in _DISCARDING and below and below[0].elements > stage.elements > 0:

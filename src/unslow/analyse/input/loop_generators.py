@@ -39,11 +39,10 @@ def made_in_loop(run: Run, process: int) -> MadeInLoop | None:
             counts[below] += sample.in_steps
     if counts.total() < _FEWEST_SAMPLES:
         return None
-    other = sum(loop.phase(Phase.OTHER) for loop in scope.training)
     return MadeInLoop(
-        seconds=other * counts.total() / in_steps(own),
-        trained=sum(loop.total for loop in scope.training),
-        steps=max(1, sum(loop.steps for loop in scope.training)),
+        seconds=scope.other * counts.total() / in_steps(own),
+        trained=scope.seconds,
+        steps=max(1, scope.steps),
         samples=counts,
     )
 

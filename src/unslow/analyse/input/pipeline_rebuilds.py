@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import chain
-
 import numpy as np
 
 from unslow.analyse.graphs.retrace_reasons import Blamed
+from unslow.analyse.input.dataset_variants import built_stages
 from unslow.analyse.places import by_users, function_of, lines_in
 from unslow.analyse.sampled_time import in_phase, in_steps, is_at
 from unslow.facts.data import BuiltStage, Dataset
@@ -24,9 +23,10 @@ def stages_of(run: Run, found: Blamed) -> list[BuiltStage]:
     caller = found.traces[0].caller
     if caller is None:
         return []
-    stages = chain.from_iterable(dataset.stages for dataset in run.facts(Dataset))
     function = function_of(caller)
-    return [stage for stage in by_users(stages) if function_of(stage.stack[0]) == function]
+    return [
+        stage for stage in by_users(built_stages(run)) if function_of(stage.stack[0]) == function
+    ]
 
 
 def lines_of(run: Run, found: Blamed) -> set[tuple[str, int]]:

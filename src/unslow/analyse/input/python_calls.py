@@ -12,6 +12,7 @@ import numpy as np
 
 from unslow.analyse import wording as say
 from unslow.analyse.grouping import grouped
+from unslow.analyse.input.dataset_variants import built_stages
 from unslow.analyse.scopes import Sources
 from unslow.facts.data import Dataset, PythonFunction, PythonLine
 from unslow.model import Location, Loop, Run
@@ -38,8 +39,7 @@ class CalledBack:
 
 
 def called_back(run: Run, loop: Loop) -> list[CalledBack]:
-    datasets = run.facts(Dataset, loop.process)
-    stages = chain.from_iterable(dataset.stages for dataset in datasets)
+    stages = built_stages(run, loop.process)
     fetching = set(chain.from_iterable(stage.tokens for stage in stages))
     functions = run.facts(PythonFunction, loop.process)
     users = [one for one in functions if run.sources.get(one.place.file)]

@@ -6,16 +6,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from unslow.analyse.grouping import grouped
-from unslow.analyse.input import pipeline as pipeline_module
+from unslow.analyse.input import run_pipelines
 from unslow.analyse.input.dataset_variants import dataset_variants, first_variant
-from unslow.analyse.input.pipeline import Pipeline, pipelines, shuffle_elements
+from unslow.analyse.input.pipeline import Pipeline, shuffle_elements
+from unslow.analyse.input.run_pipelines import pipelines
 from unslow.analyse.places import by_users
 from unslow.analyse.run.tallies import last_at_line
 from unslow.analyse.sampled_time import untimed_seconds_at
 from unslow.facts.data import BuiltStage, IteratorMade, Next
 from unslow.model import Loop, Phase, Run
 
-READS = (*pipeline_module.READS, Next)
+READS = (*run_pipelines.READS, Next)
 _PER_STEP = 0.5  # iterators per step: one per epoch is how it should be
 _FEWEST_ITERATORS = 10  # a judgement: fewer may be epochs of a few steps
 _BATCHES_EACH = 2  # of an iterator, at most; a judgement: one that reads on is a pass over the data

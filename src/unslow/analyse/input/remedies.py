@@ -12,7 +12,7 @@ import numpy as np
 from unslow.analyse.input import cache_plans, waits
 from unslow.analyse.input.cache_plans import CachePlan, cache_plan, computes
 from unslow.analyse.input.discarded_elements import Discard, largest_discard
-from unslow.analyse.input.pipeline import Pipeline, Stage, slowest, without
+from unslow.analyse.input.pipeline import Pipeline, Stage, asked_for, slowest, without
 from unslow.analyse.input.waits import (
     Machine,
     Wait,
@@ -149,7 +149,7 @@ def certainty(wait: Wait) -> Certainty:
 def limiting_stage(pipeline: Pipeline) -> Stage | None:
     """The stage that holds the batches up."""
     _, stages = slowest(pipeline.stages)
-    found = next(iter(_asked_for(stages) or stages), None)
+    found = next(iter(asked_for(stages) or stages), None)
     if found is None or found.kind != "Shuffle":
         return found
     # A shuffle waits for what fills it, and counts that as its own work.
@@ -255,7 +255,3 @@ def _cache(case: _Case, plan: CachePlan | None) -> Iterable[Remedy]:
             if one.kind == "python" and one.stage in plan.kept:
                 cached = replace(cached, kind="python", stage=one.stage, python=one.python)
     yield cached
-
-
-def _asked_for(stages: Iterable[Stage]) -> list[Stage]:
-    return [stage for stage in stages if not stage.injected]

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unslow.analyse.input.pipeline import Pipeline, Stage, pipelines, shuffle_elements
+from unslow.analyse.input.pipeline import Pipeline, Stage, shuffle_elements
+from unslow.analyse.input.run_pipelines import pipelines
 from unslow.analyse.memory.account import is_worth_freeing, memory_account
 from unslow.analyse.memory.parts import Part
 from unslow.analyse.memory.process_memory import limit
+from unslow.facts.data import BuiltStage
 from unslow.model import Location, Loop, Phase, Run
 
 _FEWEST_BATCHES = 50  # a judgement: a smaller buffer does not mix well
@@ -33,6 +35,7 @@ class ShuffleBuffer:
     memory: float  # bytes of the machine; 0 if unknown
     inflated: InflatedBuffer | None
     cached: bool  # filling it fills a cache in front of it, once
+    is_repeatable: bool  # the map in front of it gives the same result whenever it is called
 
     @property
     def bytes(self) -> float:
@@ -104,6 +107,7 @@ def _buffer(
         memory=limit(run.processes[pipeline.process]),
         inflated=_inflated(run, stage, _before_maps(upstream)),
         cached=any(other.asked.kind == "Cache" for other in upstream),
+        is_repeatable=any(_is_repeatable(other.asked) for other in upstream[:1]),
     )
 
 
@@ -120,6 +124,11 @@ def _element_bytes(stage: Stage) -> float:
     return stage.bytes or float(stage.asked.bytes)
 
 
+def _is_repeatable(stage: BuiltStage) -> bool:
+    """Whether the function of a map was seen, and neither calls Python nor draws random numbers."""
+    return bool(stage.types) and not stage.python and not stage.random
+
+
 def _before_maps(upstream: Sequence[Stage]) -> float:
     """Bytes of an element before the maps that feed a shuffle; 0 without maps, or if unknown."""
     maps = [stage.kind for stage in upstream[:1]] == ["Map"]
@@ -132,7 +141,7 @@ def _inflated(run: Run, stage: Stage, before: float) -> InflatedBuffer | None:
     if account is None:
         return None
     buffers = [part for part in account.parts if part.part is Part.BUFFER]
-    held = max((part.bytes for part in buffers if part.name == stage.kind), default=0.0)
+    held = max((part.bytes for part in buffers if part.name == stage.name), default=0.0)
     found = InflatedBuffer(held, _element_bytes(stage), before, account.peak)
     is_much = found.factor >= _INFLATED and is_worth_freeing(account, found.frees)
     return found if is_much else None

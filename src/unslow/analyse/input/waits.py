@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from unslow.analyse.host.machine import cores_of, process_of, processor_seconds
-from unslow.analyse.input import pipeline as pipeline_module
-from unslow.analyse.input.pipeline import Pipeline, Stage, pipelines, slowest, without
+from unslow.analyse.grouping import known
+from unslow.analyse.host.machine import cores_of, processor_seconds
+from unslow.analyse.input import run_pipelines
+from unslow.analyse.input.pipeline import Pipeline, Stage, slowest, without
+from unslow.analyse.input.run_pipelines import pipelines
 from unslow.analyse.stats.robust import ratio
 from unslow.facts.functions import UnusualCall
 from unslow.model import Loop, Phase, Run
@@ -20,7 +22,7 @@ from unslow.model import Loop, Phase, Run
 if TYPE_CHECKING:
     from unslow.model import Floats
 
-READS = (*pipeline_module.READS, UnusualCall)
+READS = (*run_pipelines.READS, UnusualCall)
 
 # A fetch in Python of a batch that is ready takes 0.1 ms on 2.21, and up to 1 ms on a busy machine.
 _FETCH = 1e-4
@@ -63,14 +65,14 @@ class Wait:
 
 def waits(run: Run) -> list[Wait]:
     """One for each loop that fetched data through tf.data."""
-    known = [one for one in pipelines(run) if not one.evaluates and one.per_step > 0]
+    training = [one for one in pipelines(run) if not one.evaluates and one.per_step > 0]
     found = []
     for loop in run.loops:
         calls = run.facts(UnusualCall, loop.process)
         prepared = [call.time for call in calls if _PREPARES.intersection(call.why)]
-        feeding = [one for one in known if _feeds(one, loop)]
+        feeding = [one for one in training if _feeds(one, loop)]
         found.append(_Measured(loop, feeding, prepared).wait())
-    return [wait for wait in found if wait is not None]
+    return known(found)
 
 
 def hidden_in_runs(run: Run) -> dict[Loop, float]:
@@ -214,7 +216,7 @@ class Machine:
         first, steps = float(loop.end[0]), loop.steps - int(loop.count[0])
         busy = None
         if steps >= 1 and loop.stop - first >= _SHORTEST_READ:
-            busy = processor_seconds(process_of(run, loop), first, loop.stop)
+            busy = processor_seconds(run.process_of(loop), first, loop.stop)
         return cls(math.nan if busy is None else busy / steps, cores_of(run, loop))
 
     @property

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from unslow.analyse.grouping import largest_of_each
+from unslow.analyse import wording as say
+from unslow.analyse.grouping import known, largest_of_each
+from unslow.analyse.input.dataset_variants import built_stages
 from unslow.analyse.memory.activations import activations
 from unslow.analyse.memory.bindings import names_of
 from unslow.analyse.memory.container_growth import growth_line
@@ -92,7 +94,7 @@ class MemoryAccount:
 
 def memory_account(run: Run) -> MemoryAccount | None:
     """None where the memory of no process was inspected."""
-    accounts = [found for each in run.processes if (found := _account(run, each)) is not None]
+    accounts = known(_account(run, each) for each in run.processes)
     return max(accounts, key=lambda account: account.peak, default=None)
 
 
@@ -173,8 +175,7 @@ def holding_line(run: Run, held: Holding) -> Location | None:
 
 
 def _holding(run: Run, held: Holding) -> MemoryPart:
-    sides = " × ".join(f"{side:,}" for side in held.shape)
-    name = f"`{held.path}`: {held.type} of {held.dtype}, {sides}"
+    name = f"`{held.path}`: {held.type} of {held.dtype}, {say.sides(held.shape)}"
     return MemoryPart(Part.HELD, name, held.bytes, holding_line(run, held))
 
 
@@ -214,9 +215,7 @@ def _buffers(run: Run, process: Process) -> Iterator[MemoryPart]:
     readings = run.facts(PipelineReading, process.index)
     nodes = itertools.chain.from_iterable(reading.nodes for reading in readings)
     by_stage = largest_of_each(nodes, lambda node: node.name, lambda node: node.buffered_bytes)
-    stages = itertools.chain.from_iterable(
-        dataset.stages for dataset in run.facts(Dataset, process.index)
-    )
+    stages = built_stages(run, process.index)
     cache = next((stage.stack for stage in stages if stage.kind == "Cache"), ())
     for name, node in by_stage.items():
         where = shown(run, cache) if name.endswith("CacheImpl") else None

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from unslow.model import Run
 from unslow.syntax.nodes import FUNCTIONS, STATEMENT_LOOPS, inside, is_stored, lines_of
 from unslow.syntax.tree import Tree, tree_of
 
@@ -49,6 +50,11 @@ def names_of(source: str, function: str) -> Names:
     for statement in _body(tree_of(source), function):
         _gather(statement, names, in_loop=False)
     return names
+
+
+def names_in(run: Run, file: str, function: str) -> Names:
+    """The names of a function of the program, as it was recorded."""
+    return names_of(run.sources.get(file, ""), function)
 
 
 def _body(tree: Tree, function: str) -> list[ast.stmt]:

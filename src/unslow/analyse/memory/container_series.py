@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from unslow.analyse.grouping import grouped
 from unslow.analyse.memory.process_memory import tensors_held
-from unslow.analyse.run.during import facts_during
 from unslow.analyse.stats.robust import ratio
 from unslow.facts.memory import Container, Containers, Live
 from unslow.model import Loop, Run
@@ -71,7 +70,7 @@ class ContainerSeries:
 def container_series(run: Run, loop: Loop) -> list[ContainerSeries]:
     """The containers that were seen often enough during a loop to tell how they grow."""
     found = []
-    for inspection in facts_during(run, loop, Containers):
+    for inspection in run.facts_during(loop, Containers):
         found += [(inspection.step, container) for container in inspection.found]
     by_name = grouped(found, lambda seen: (seen[1].file, seen[1].function, seen[1].path))
     often = [seen for seen in by_name.values() if len(seen) >= _FEWEST_INSPECTIONS]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from unslow.analyse.grouping import grouped
-from unslow.analyse.memory.bindings import names_of
+from unslow.analyse.memory.bindings import names_in
 from unslow.facts.memory import Holding
 from unslow.model import Run
 
@@ -31,5 +31,5 @@ def _is_copy(run: Run, held: Holding, other: Holding) -> bool:
         return False
     if (held.dtype, held.shape[1:]) != (other.dtype, other.shape[1:]):
         return False
-    names = names_of(run.sources.get(held.file, ""), held.function)
+    names = names_in(run, held.file, held.function)
     return any(binding.reads(other.path) for binding in names.bindings.get(held.path, ()))

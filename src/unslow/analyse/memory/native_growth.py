@@ -9,7 +9,8 @@ import numpy as np
 from unslow.analyse.graphs.retrace_reasons import blamed
 from unslow.analyse.graphs.traces import READS as TRACE_READS
 from unslow.analyse.graphs.traces import cost, traces
-from unslow.analyse.host.machine import during, process_of
+from unslow.analyse.host.machine import during
+from unslow.analyse.input.dataset_variants import built_stages
 from unslow.analyse.input.pipeline_rebuilds import rebuilding
 from unslow.analyse.memory.created_objects import READS as MADE_READS
 from unslow.analyse.memory.created_objects import made_lines
@@ -20,7 +21,6 @@ from unslow.analyse.memory.process_memory import (
     rise,
     tensors_held,
 )
-from unslow.analyse.run.during import facts_during
 from unslow.facts.data import Dataset
 from unslow.facts.functions import Trace
 from unslow.facts.memory import Captured, Containers, Inventory, Live
@@ -82,7 +82,7 @@ def _most_unread(run: Run, loop: Loop) -> float:
     Memory is read by the clock. Where the first steps took nearly all of the time (XLA compiled in
     each of them), what the process gained meanwhile was not gained per step.
     """
-    times, _ = during(process_of(run, loop), loop, "rss")
+    times, _ = during(run, loop, "rss")
     seen = [loop.step_at(float(time)) for time in times]
     gaps = np.diff([*seen, loop.steps])
     return float(gaps.max()) / max(1, loop.steps) if len(gaps) else 1.0
@@ -99,13 +99,12 @@ def held_by_python(run: Run, loop: Loop, growth: Rise) -> HeldByPython | None:
 
 def has_other_cause(run: Run, loop: Loop) -> bool:
     """Whether something that has a cause of its own grew in the loop."""
-    stages = [stage for fact in run.facts(Dataset) for stage in fact.stages]
     containers = max((each.bytes for each in largest_containers(run, loop)), default=0.0)
     variables = sum(line.bytes_kept for line in made_lines(run, loop))
     grown = (
         _keeps_tracing(run, loop),
         any(fact.on for fact in run.facts(ProfilerSwitch)),
-        any("Cache" in stage.kind for stage in stages),
+        any("Cache" in stage.kind for stage in built_stages(run)),
         max(containers, variables) > _LEAST_GAINED / 2,
     )
     return any(grown)
@@ -114,17 +113,16 @@ def has_other_cause(run: Run, loop: Loop) -> bool:
 def _keeps_tracing(run: Run, loop: Loop) -> bool:
     """Whether functions are traced, or graphs grow, after the first third of a loop."""
     late = loop.start + (loop.stop - loop.start) / 3
-    grown = [graph for graph in facts_during(run, loop, GraphGrew) if graph.new]
-    traced = facts_during(run, loop, Trace)
+    grown = [graph for graph in run.facts_during(loop, GraphGrew) if graph.new]
+    traced = run.facts_during(loop, Trace)
     most = max(sum(fact.time > late for fact in facts) for facts in (grown, traced))
     return most >= _MANY_TRACES
 
 
 def filling(run: Run, loop: Loop) -> Filling | None:
     """What a cache that is never full is sure to keep: it needs no long series of readings."""
-    process = process_of(run, loop)
-    _, sizes = during(process, loop, "rss")
-    _, steps = during(process, loop, "steps")
+    _, sizes = during(run, loop, "rss")
+    _, steps = during(run, loop, "steps")
     half = len(sizes) // 2
     if half < 2 or len(steps) != len(sizes) or steps[-1] <= steps[half]:
         return None
@@ -135,7 +133,7 @@ def filling(run: Run, loop: Loop) -> Filling | None:
 
 def kept_functions(run: Run, loop: Loop) -> tuple[Captured, int] | None:
     """The place whose functions hold most, and the step of the last inventory in a loop."""
-    taken = facts_during(run, loop, Inventory)
+    taken = run.facts_during(loop, Inventory)
     if not taken:
         return None
     several = [kept for kept in taken[-1].captured if kept.functions >= _SEVERAL_FUNCTIONS]

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from unslow.analyse import wording as say
-from unslow.analyse.host.machine import during, process_of
-from unslow.analyse.run.during import facts_during
+from unslow.analyse.host.machine import during
 from unslow.analyse.stats.robust import running_median
 from unslow.facts.memory import Container, Containers, Live
 from unslow.model import Loop, Process, Run
@@ -37,10 +36,9 @@ class Rise:
 def rise(run: Run, loop: Loop, name: str) -> Rise | None:
     """None with too few readings. Larger batches need more memory, which is no growth with the
     steps: where they came late, only what follows counts."""
-    process = process_of(run, loop)
     since = _largest_batch_from(loop)
-    place, values = _after(since, *during(process, loop, name))
-    _, steps = _after(since, *during(process, loop, "steps"))
+    place, values = _after(since, *during(run, loop, name))
+    _, steps = _after(since, *during(run, loop, "steps"))
     if len(values) < _FEWEST_READINGS:
         return None
     total = loop.steps - max(0, loop.step_at(since) - 1)
@@ -78,15 +76,16 @@ def limit(process: Process) -> float:
     return float(process.machine.get("limit_bytes") or process.machine.get("memory_bytes") or 0)
 
 
-def used(process: Process, loop: Loop) -> float:
+def used(run: Run, loop: Loop) -> float:
     """The largest share of the limit in use during a loop; 0 where it was not read."""
+    process = run.process_of(loop)
     most = limit(process)
     if not most:
         return 0.0
     if process.machine.get("limit_bytes"):
-        _, values = during(process, loop, "group_bytes")
+        _, values = during(run, loop, "group_bytes")
         return float(values.max()) / most if len(values) else 0.0
-    _, left = during(process, loop, "available")
+    _, left = during(run, loop, "available")
     return 1 - float(left.min()) / most if len(left) else 0.0
 
 
@@ -108,14 +107,14 @@ def steps_until_full(left: float, bytes_per_step: float) -> str:
 
 def largest_containers(run: Run, loop: Loop) -> tuple[Container, ...]:
     """The user's growing containers at the last inspection in a loop, the largest first."""
-    inspections = facts_during(run, loop, Containers)
+    inspections = run.facts_during(loop, Containers)
     found = inspections[-1].found if inspections else ()
     return tuple(sorted(found, key=lambda container: -container.bytes))
 
 
 def counted_once(run: Run, loop: Loop) -> bool:
     """Whether the tensors that Python holds were counted a single time in a loop."""
-    return len(facts_during(run, loop, Live)) == 1
+    return len(run.facts_during(loop, Live)) == 1
 
 
 def tensors_held(run: Run, loop: Loop) -> float | None:
@@ -123,7 +122,7 @@ def tensors_held(run: Run, loop: Loop) -> float | None:
 
     After a single count it is all that they hold: they cannot have gained more.
     """
-    counts = facts_during(run, loop, Live)
+    counts = run.facts_during(loop, Live)
     if not counts:
         return None
     first = counts[0] if counts[-1].step > counts[0].step else Live(step=0)

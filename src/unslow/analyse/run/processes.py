@@ -30,7 +30,7 @@ def process_of(recorded: Recorded) -> Process:
         index=recorded.index,
         pid=head.pid,
         host=head.host,
-        worker=_worker(head.cluster),
+        worker=worker_name(head.cluster),
         argv=head.argv,
         versions={
             "python": head.python,
@@ -47,8 +47,8 @@ def process_of(recorded: Recorded) -> Process:
     )
 
 
-def _worker(cluster: str) -> str:
-    """Its place in a cluster, from TF_CONFIG."""
+def worker_name(cluster: str) -> str:
+    """The place of a process in a cluster, from its TF_CONFIG; nothing without one."""
     try:
         task = json.loads(cluster)["task"]
         return f"{task['type']} {task['index']}"

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from unslow.analyse.input import pipeline
+from unslow.analyse.input import run_pipelines
 from unslow.analyse.workers.collectives import collectives_of
 from unslow.analyse.workers.job import Exact, Floats, Job, RemoteWorker
 from unslow.analyse.workers.members import Member, Members, members_of
@@ -44,7 +44,7 @@ READS = (
     RemoteWork,
     SharedWindow,
     Tick,
-    *pipeline.READS,
+    *run_pipelines.READS,
 )
 _MOST_JOBS = 4
 _JOBS: dict[int, tuple[weakref.ref[Run], Job | None]] = {}  # by the id of the run

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from unslow.analyse.input.model_readings import Readings
-from unslow.analyse.input.pipeline import Pipeline, pipelines
+from unslow.analyse.input.pipeline import Pipeline
+from unslow.analyse.input.run_pipelines import pipelines
 from unslow.analyse.workers.job import Floats
 from unslow.analyse.workers.step_account import Table
 from unslow.model import Run

@@ -90,10 +90,8 @@ class Arming:
         for probe in self.probes:
             if self.recorder.probes.get(probe.name) != "armed":
                 continue
-            try:
+            with probe.fence:
                 probe.inherit(living)
-            except Exception as problem:  # noqa: BLE001 - the fence of a probe
-                self.recorder.lost(probe.name, f"{type(problem).__name__}: {problem}")
 
     def follow_aliases(self, rest: Callable[[], None]) -> None:
         """Wrap functions under the other names that modules imported them by before we came.

@@ -9,7 +9,7 @@ import os
 import site
 import sys
 import sysconfig
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from inspect import CO_OPTIMIZED
 from types import CodeType, FrameType
 
@@ -97,6 +97,17 @@ class UserCode:
     def stack(self, frame: FrameType | None, limit: int = 12) -> list[Place]:
         """The user's frames, innermost first."""
         return [place for place, _ in self.frames(frame, limit)]
+
+    def of_traceback(self, frames: Sequence[Foreign], until: str = "") -> Iterator[Place]:
+        """The user's frames of a traceback that TensorFlow kept of an op, innermost first.
+
+        `until`: frames outside of this function only called it.
+        """
+        for frame in reversed(frames):
+            if frame.name == until:
+                return
+            if self.owns_file(frame.filename):
+                yield frame.filename, frame.lineno, frame.name
 
     def frames(self, frame: FrameType | None, limit: int = 12) -> Iterator[tuple[Place, FrameType]]:
         while frame is not None and limit:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import functools
+import operator
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import CodeType, ModuleType, TracebackType
 from typing import TYPE_CHECKING
 
 from unslow.record.engine import own_attributes
+from unslow.record.engine.fence import Fence, Inspection
 from unslow.record.engine.foreign import Foreign, Function
-from unslow.record.engine.recorder import Recorder
+from unslow.record.engine.recorder import Lane, Recorder
 
 if TYPE_CHECKING:
     from unslow.record.engine.live_objects import Living
@@ -21,27 +23,10 @@ if TYPE_CHECKING:
 WRAPPERS: set[CodeType] = (
     set()
 )  # code of our disguised wrappers: their frames are taken out of tracebacks
+Door = Callable[[ModuleType], None]  # called once its module was imported
+Doors = dict[str, Door]  # by the module's name
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _MISSING = object()
-
-
-class Fence:
-    """Keeps a failure of a probe from the program: the probe is reported as lost.
-
-    Calls that a step makes have a `try` of their own, which costs nothing.
-    """
-
-    def __init__(self, recorder: Recorder, name: str) -> None:
-        self._recorder, self._name = recorder, name
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, problem: BaseException | None, trace: object) -> bool:
-        if not isinstance(problem, Exception):
-            return False
-        self._recorder.lost(self._name, f"{type(problem).__name__}: {problem}")
-        return True
 
 
 class Probe:
@@ -57,8 +42,23 @@ class Probe:
         self._restore: list[tuple[Foreign, str, Foreign, Foreign]] = []
         self.is_over = False  # everything was put back: what is under way must add nothing
 
-    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+    def doors(self) -> Doors:
         raise NotImplementedError
+
+    def wrapping(self, makers: Mapping[str, Callable[[Foreign], Foreign]]) -> Door:
+        """A door that replaces attributes by their names in the module: "BaseSession.run"."""
+
+        def door(module: ModuleType) -> None:
+            for path, make in makers.items():
+                name, _, attribute = path.rpartition(".")
+                owner = operator.attrgetter(name)(module) if name else module
+                self.replace(owner, attribute, make)
+
+        return door
+
+    def inspection(self, lane: Lane) -> Inspection:
+        """Around work that is no part of the program's step."""
+        return Inspection(self.recorder, self.name, lane)
 
     def inherit(self, living: Living) -> None:
         """Learn what was there before, where the recording began late. Runs on a thread of ours."""

@@ -7,11 +7,11 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import FrameType
 
 from unslow.facts.process import ProbeState, ProcessStart
-from unslow.facts.schema import Place, Stack
+from unslow.facts.schema import Stack, stack_of
 from unslow.record.engine import lanes
 from unslow.record.engine.fact_log import FactLog
 from unslow.record.engine.foreign import Foreign
@@ -98,15 +98,17 @@ class Recorder:
     def stack(self, frame: FrameType | None, limit: int = 6) -> Stack:
         """The user's frames, innermost first; their files are kept with the run."""
         try:
-            return tuple(Place(*place) for place in self.kept(self.user.stack(frame, limit)))
+            return self.kept(self.user.stack(frame, limit))
         except Exception as problem:  # noqa: BLE001 - called within the user's own calls
             self._failed("frames", problem)
             return ()
 
-    def kept(self, places: list[tuple[str, int, str]]) -> list[tuple[str, int, str]]:
-        for file, _, _ in places:
-            self.keep_source(file)
-        return places
+    def kept(self, places: Iterable[tuple[str, int, str]]) -> Stack:
+        """Places as a fact has them; their files are kept with the run."""
+        stack = stack_of(places)
+        for place in stack:
+            self.keep_source(place.file)
+        return stack
 
     def write_tallies(self, steps: int) -> None:
         """Write the running totals that have changed since they were last written."""

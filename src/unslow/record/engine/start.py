@@ -15,9 +15,10 @@ from types import ModuleType
 from unslow.facts.process import End, Imported
 from unslow.record import probes
 from unslow.record.engine.arm import Arming
+from unslow.record.engine.fence import Fence
 from unslow.record.engine.giving_way import GivingWay
 from unslow.record.engine.live_objects import find_living
-from unslow.record.engine.probe import WRAPPERS, Probe, hide_wrappers
+from unslow.record.engine.probe import WRAPPERS, Doors, Probe, hide_wrappers
 from unslow.record.engine.recorder import Recorder, clock
 from unslow.record.engine.steps import Steps
 from unslow.record.engine.watcher import Watcher
@@ -52,33 +53,25 @@ class Recording:
         """Every probe in `probes/`; one that does not even load is named and left out."""
         found: list[Probe] = [_Beginning(self)]
         for info in pkgutil.walk_packages(probes.__path__, f"{probes.__name__}."):
-            try:
+            with Fence(self.recorder, info.name.rpartition(".")[2]):
                 module = importlib.import_module(info.name)
-            except Exception as problem:  # noqa: BLE001 - the fence of a probe
-                name = info.name.rpartition(".")[2]
-                self.recorder.lost(name, f"{type(problem).__name__}: {problem}")
-                continue
-            for kind in list(vars(module).values()):
-                if _is_probe(kind, module):
-                    found += self._made(kind)
+                for kind in list(vars(module).values()):
+                    if _is_probe(kind, module):
+                        found += self._made(kind)
             if self._beside is not None:
                 self._beside.rest()
         if "UNSLOW_WHATIF" in os.environ:
-            try:
+            with Fence(self.recorder, "whatif"):
                 found += importlib.import_module("unslow.record.trial.whatif").switches(
                     self.recorder, self.steps, self.watcher
                 )
-            except Exception as problem:  # noqa: BLE001 - the fence of a switch
-                self.recorder.lost("whatif", f"{type(problem).__name__}: {problem}")
         return found
 
     def _made(self, kind: type[Probe]) -> list[Probe]:
         """A probe; one that cannot be made is lost under its own name, which causes read."""
-        try:
+        with Fence(self.recorder, kind.name):
             return [kind(self.recorder, self.steps, self.watcher)]
-        except Exception as problem:  # noqa: BLE001 - the fence of a probe
-            self.recorder.lost(kind.name, f"{type(problem).__name__}: {problem}")
-            return []
+        return []
 
     def start(self) -> None:
         self.arming.install()
@@ -187,10 +180,8 @@ class Recording:
 
     def _fenced(self, part: str, work: Callable[[], None]) -> None:
         """A failure at the end must not show in the output of the program."""
-        try:
+        with Fence(self.recorder, part):
             work()
-        except Exception as problem:  # noqa: BLE001 - the fence of a part
-            self.recorder.lost(part, f"{type(problem).__name__}: {problem}")
 
     def _how(self) -> str:
         """How the process ended, or that it goes on."""
@@ -235,5 +226,5 @@ class _Beginning(Probe):
         super().__init__(recording.recorder, recording.steps, recording.watcher)
         self._recording = recording
 
-    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+    def doors(self) -> Doors:
         return {"tensorflow": self._recording.begin}

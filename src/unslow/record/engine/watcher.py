@@ -12,7 +12,7 @@ from types import CodeType
 
 from unslow.facts.phase import Phase
 from unslow.facts.process import ITERATOR_END, MODULE_IMPORT, LowestRate, Samples, StackSeen, Tick
-from unslow.facts.schema import Place
+from unslow.record.engine.fence import Fence
 from unslow.record.engine.foreign import Foreign
 from unslow.record.engine.lanes import SPAN_PHASE, Lane, clock
 from unslow.record.engine.probe import span
@@ -107,11 +107,9 @@ class Watcher:
         write, self._last = self._last, None
         if write is None:
             return
-        try:
+        with Fence(self.recorder, "watcher"):
             self.tick(clock())
             self._write_samples(clock())
-        except Exception as problem:  # noqa: BLE001 - the fence of a probe
-            self.recorder.lost("watcher", f"{type(problem).__name__}: {problem}")
         write()
 
     def _watch(self) -> None:
@@ -182,8 +180,7 @@ class Watcher:
             if len(self._stacks) >= _MOST_STACKS:
                 return
             number = self._stacks[key] = len(self._stacks) + 1
-            places = self.recorder.kept(self.recorder.user.places(lines, _FRAMES))
-            stack = tuple(Place(*place) for place in places)
+            stack = self.recorder.kept(self.recorder.user.places(lines, _FRAMES))
             self.recorder.emit(StackSeen(id=number, stack=stack, leaf=key[0], phase=phase))
         weight, self._due = divmod(self._due, 1.0)
         self.samples += int(weight)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from types import ModuleType
 
 from unslow.record.engine.foreign import Foreign, Function
-from unslow.record.engine.probe import Probe
+from unslow.record.engine.probe import Doors, Probe
 from unslow.record.engine.weak_table import WeakTable
 
 LOSS, METRIC, OUTPUT, FETCH = "loss", "metric", "output", "fetch"
@@ -55,37 +55,29 @@ class Losses(Probe):
         self._step = 0
         self._values: dict[str, list[Foreign]] = {}
 
-    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+    def doors(self) -> Doors:
         # All seen on 2.15 to 2.21, Keras 2 and 3. Without one of them its losses are not seen.
+        reduction = self.wrapping(
+            {"Reduce.update_state": self._update_state, "Metric.reset_state": self._reset_state}
+        )
         return {
             "tensorflow.python.eager.context": self._on_context,
-            "tensorflow.python.eager.backprop": self._on_backprop,
-            "tensorflow.python.eager.polymorphic_function.concrete_function": self._on_concrete,
-            "tensorflow.python.client.session": self._on_session,
-            "keras.src.metrics.reduction_metrics": self._on_mean,
-            "keras.src.metrics.base_metric": self._on_reduce,
-            "tf_keras.src.metrics.base_metric": self._on_reduce,
+            "tensorflow.python.eager.backprop": self.wrapping(
+                {"GradientTape.gradient": self._gradient}
+            ),
+            "tensorflow.python.eager.polymorphic_function.concrete_function": self.wrapping(
+                {"ConcreteFunction._call_flat": self._call_flat}
+            ),
+            "tensorflow.python.client.session": self.wrapping({"BaseSession.run": self._run}),
+            "keras.src.metrics.reduction_metrics": self.wrapping(
+                {"Mean.update_state": self._update_state, "Mean.reset_state": self._reset_state}
+            ),
+            "keras.src.metrics.base_metric": reduction,
+            "tf_keras.src.metrics.base_metric": reduction,
         }
 
     def _on_context(self, module: ModuleType) -> None:
         self._executing = module.executing_eagerly
-
-    def _on_backprop(self, module: ModuleType) -> None:
-        self.replace(module.GradientTape, "gradient", self._gradient)
-
-    def _on_concrete(self, module: ModuleType) -> None:
-        self.replace(module.ConcreteFunction, "_call_flat", self._call_flat)
-
-    def _on_session(self, module: ModuleType) -> None:
-        self.replace(module.BaseSession, "run", self._run)
-
-    def _on_mean(self, module: ModuleType) -> None:
-        self.replace(module.Mean, "update_state", self._update_state)
-        self.replace(module.Mean, "reset_state", self._reset_state)
-
-    def _on_reduce(self, module: ModuleType) -> None:
-        self.replace(module.Reduce, "update_state", self._update_state)
-        self.replace(module.Metric, "reset_state", self._reset_state)
 
     # What the training computes
 
@@ -260,10 +252,8 @@ class Losses(Probe):
         """Losses that cannot be seen are lost; the training goes on."""
 
         def fenced(*args: object) -> None:
-            try:
+            with self.fence:
                 work(*args)
-            except Exception as problem:  # noqa: BLE001 - the fence of a probe
-                self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
 
         return fenced
 

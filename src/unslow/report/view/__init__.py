@@ -13,10 +13,12 @@ from pathlib import PurePath
 from typing import Any
 
 from unslow import cause
+from unslow.analyse.grouping import known
 from unslow.analyse.input.waits import hidden_in_runs
 from unslow.analyse.stats.robust import ratio
 from unslow.analyse.workers.assemble import job_of
-from unslow.model import Diagnosis, Finding, Proof, Run
+from unslow.analyse.workers.members import unread
+from unslow.model import Diagnosis, Finding, Proof, Run, line_text
 from unslow.report.rows import FindingRow, LoopRow
 from unslow.report.view.account import account_of
 from unslow.report.view.charts import step_charts
@@ -115,7 +117,7 @@ def view_of(
         },
         "versions": _versions(run),
     }
-    view["notes"] = [*run.notes, *diagnosis.failed, *fence.failed]
+    view["notes"] = [*run.notes, *unread(run), *diagnosis.failed, *fence.failed]
     cleaned: Row = clean(view)
     return cleaned
 
@@ -140,7 +142,7 @@ def _loops(run: Run, fence: Fence) -> list[LoopRow]:
         )
         for number, loop in enumerate(run.loops, 1)
     ]
-    return [row for row in made if row is not None]
+    return known(made)
 
 
 def _charts(run: Run, findings: list[FindingRow], shown: Collection[int], fence: Fence) -> Row:
@@ -155,7 +157,7 @@ def _charts(run: Run, findings: list[FindingRow], shown: Collection[int], fence:
 def _ignored(finding: Finding, reason: str) -> Row:
     return {
         "cause": finding.cause,
-        "line": str(finding.location or ""),
+        "line": line_text(finding.location),
         "seconds": finding.seconds,
         "reason": reason,
     }
@@ -219,7 +221,4 @@ def _version() -> str:
 
 
 def _versions(run: Run) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for process in run.processes:
-        found.update(process.versions)
-    return {name: number for name, number in found.items() if number}
+    return {name: number for name, number in run.versions.items() if number}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from unslow.analyse.account import Account, Part
+from unslow.analyse.account import Account
+from unslow.analyse.account_parts import Part
+from unslow.model import line_text
 from unslow.report.words import Row
 
 _VISIBLE = 0.005  # of the run: smaller parts are added up
@@ -42,6 +44,6 @@ def _part(part: Part) -> Row:
         "name": part.name,
         "seconds": part.seconds,
         "kind": part.kind.value,
-        "line": str(part.location) if part.location else "",
+        "line": line_text(part.location),
         "cause": part.cause,
     }

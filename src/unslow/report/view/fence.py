@@ -20,10 +20,6 @@ class Fence:
         try:
             return make()
         except Exception as problem:  # noqa: BLE001 - the fence of a part
-            self.failed.append(failure(name, problem))
+            why = f"{type(problem).__name__}: {problem}"
+            self.failed.append(f"{name} could not be shown, which is a bug in unslow: {why}")
             return without
-
-
-def failure(name: str, problem: Exception) -> str:
-    why = f"{type(problem).__name__}: {problem}"
-    return f"{name} could not be shown, which is a bug in unslow: {why}"

@@ -6,7 +6,7 @@ import textwrap
 from dataclasses import replace
 
 from unslow.fix.edit.diff import unified_diff
-from unslow.model import Evidence, Finding, Fix, Forecast, Location, Proof, Refusal, Run
+from unslow.model import Evidence, Finding, Fix, Forecast, Location, Proof, Refusal, Run, line_text
 from unslow.report import words
 from unslow.report.rows import (
     CodeRow,
@@ -120,7 +120,7 @@ def _fix(run: Run, fix: Fix) -> FixRow:
 
 
 def _refusal(refusal: Refusal) -> RefusalRow:
-    return {"reason": refusal.reason, "line": str(refusal.location) if refusal.location else ""}
+    return {"reason": refusal.reason, "line": line_text(refusal.location)}
 
 
 def _proof(proof: Proof) -> ProofRow:

@@ -36,7 +36,6 @@ def loop_of(run: Run, loop: Loop, hidden: float = 0.0) -> LoopRow:
     """`hidden` are the seconds that compiled steps wait for data."""
     total, typical = loop.total, loop.typical()
     first = float(loop.seconds[0]) if len(loop.seconds) else 0.0
-    worker = next((each.worker for each in run.processes if each.index == loop.process), "")
     return {
         "line": str(loop.location),
         "update": str(loop.update),
@@ -44,7 +43,7 @@ def loop_of(run: Run, loop: Loop, hidden: float = 0.0) -> LoopRow:
         "style": loop.style,
         "kind": STYLES.get(loop.style, loop.style) + ("" if loop.trains else ", without training"),
         "process": loop.process,
-        "worker": worker,
+        "worker": run.process_of(loop).worker,
         "steps": loop.steps,
         "seconds": total,
         "typical": typical,

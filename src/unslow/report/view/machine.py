@@ -195,10 +195,8 @@ def seen_instead(run: Run) -> list[str]:
         return []
     if not run.processes:
         return ["no Python process of the command imported TensorFlow"]
-    versions: dict[str, str] = {}
-    for process in run.processes:
-        versions.update(process.versions)
-    imported = [f"{name} {version}" for name, version in sorted(versions.items()) if version]
+    versions = sorted(run.versions.items())
+    imported = [f"{name} {version}" for name, version in versions if version]
     kinds = run.table.counts()
     seen = [words.count(kinds[kind], what) for kind, what in _DONE.items() if kinds[kind]]
     return [f"imported: {', '.join(imported)}", *seen] if imported else seen

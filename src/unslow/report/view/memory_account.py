@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from unslow.analyse.memory.account import MemoryAccount
 from unslow.analyse.memory.parts import MemoryPart
+from unslow.model import line_text
 from unslow.report.words import Row
 
 _VISIBLE = 0.01  # of the peak: smaller parts are added up
@@ -20,7 +21,7 @@ def memory_account_of(account: MemoryAccount | None) -> Row | None:
         "peak_bytes": account.peak,
         "limit_bytes": account.limit,
         "unexplained_bytes": account.rest,
-        "line": str(account.at) if account.at else "",
+        "line": line_text(account.at),
         "parts": [_part(part) for part in parts if part.bytes >= least],
         "small_parts_bytes": small,
     }
@@ -31,5 +32,5 @@ def _part(part: MemoryPart) -> Row:
         "owner": part.part.value,
         "name": part.name,
         "bytes": part.bytes,
-        "line": str(part.location) if part.location else "",
+        "line": line_text(part.location),
     }

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
-from unslow.analyse.input.pipeline import Pipeline, Stage, pipelines, slowest
+from unslow.analyse.input.pipeline import Pipeline, Stage, slowest
+from unslow.analyse.input.run_pipelines import pipelines
 from unslow.analyse.stats.robust import ratio
-from unslow.model import Run
+from unslow.model import Run, line_text
 from unslow.report.words import Row
 
 PICTURES = 4  # pipelines that are drawn, those with most batches first
@@ -22,7 +23,7 @@ def pipelines_of(run: Run) -> list[Row]:
 def _pipeline(pipeline: Pipeline) -> Row:
     longest, limiting = slowest(pipeline.stages)
     return {
-        "line": str(pipeline.location) if pipeline.location else "",
+        "line": line_text(pipeline.location),
         "evaluates": pipeline.evaluates,
         "batches": pipeline.batches,
         "wait": None if math.isnan(pipeline.wait) else pipeline.wait,
@@ -38,7 +39,7 @@ def _stage(stage: Stage, longest: float, slow: bool) -> Row:
     full = stage.buffered / size if size > 0 else None
     return {
         "name": stage.name,
-        "line": str(stage.location) if stage.location else "",
+        "line": line_text(stage.location),
         "code": stage.location.code if stage.location else "",
         "injected": stage.injected,
         "seconds": stage.seconds,

@@ -31,9 +31,7 @@ def start_of(run: Run) -> Row | None:
     if not run.loops or len(run.loops[0].end) < 2 or run.loops[0].count[0] != 1:
         return None
     loop = run.loops[0]
-    process = next((each for each in run.processes if each.index == loop.process), None)
-    if process is None:
-        return None
+    process = run.process_of(loop)
     imported = next((each.time for each in run.facts(Imported, loop.process)), None)
     rows = []
     at = process.started

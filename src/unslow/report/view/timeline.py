@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from unslow.analyse.stats.robust import ratio
-from unslow.model import Finding, Loop, Run
+from unslow.model import Finding, Loop, Run, line_text
 from unslow.report.view.line_times import Line, LineTime, at
 from unslow.report.words import Row
 
@@ -51,7 +51,7 @@ def _lane(run: Run, number: int, finding: Finding, times: Mapping[Line, LineTime
     return {
         "finding": number,
         "cause": finding.cause,
-        "line": str(finding.location or ""),
+        "line": line_text(finding.location),
         "process": loop.process if loop else None,
         "by": by,
         "spans": spans,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import chain
 
-from unslow.analyse.account import Kind
+from unslow.analyse.account_parts import Kind
 from unslow.analyse.stats.robust import ratio
 from unslow.analyse.stretches import TRAINING
-from unslow.model import Diagnosis, Loop, Run, Shape
+from unslow.model import Diagnosis, Loop, Run, Shape, line_text
 from unslow.report import words
 from unslow.report.rows import FindingRow, VerdictRow
 from unslow.report.view.loops import pace
@@ -69,7 +69,7 @@ def _problem(diagnosis: Diagnosis, problems: list[FindingRow]) -> VerdictRow:
     lead = problems[0]
     gain = _speedup(lead)
     title = lead["title"].rstrip(".")
-    line = _line(lead)
+    line = words.line(lead["location"])
     what = f"{title}{words.led(', at ', line)}."
     likely = lead["certainty"] == "likely"
     headline = f"Likely: {what}" if likely else words.sentence(what)
@@ -149,12 +149,7 @@ def _others(others: list[FindingRow], together: str) -> str:
 def _known(finding: FindingRow) -> str:
     """What is known of a line; a busy machine, which has none, is named below."""
     title = words.capitalized(finding["title"].rstrip("."))
-    return f"{title}, at {_line(finding)}."
-
-
-def _line(finding: FindingRow) -> str:
-    where = finding["location"]
-    return f"{where['file']}:{where['line']}" if where else ""
+    return f"{title}, at {words.line(finding['location'])}."
 
 
 def _slower(loop: Loop) -> str:
@@ -196,7 +191,7 @@ def _not_explained(diagnosis: Diagnosis) -> str:
         parts.append(f"{words.share(share)} of the {whole} is unexplained")
     if diagnosis.account:
         for part in diagnosis.account.uncovered:
-            at = words.led(" at ", str(part.location or ""))
+            at = words.led(" at ", line_text(part.location))
             spent = words.share(part.seconds / diagnosis.account.seconds)
             parts.append(f"no finding covers {part.name}{at} ({spent} of the run)")
     if diagnosis.unnamed_growth:

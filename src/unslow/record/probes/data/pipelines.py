@@ -14,7 +14,7 @@ from unslow.facts.phase import Phase
 from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.live_objects import Living
 from unslow.record.engine.own_attributes import attribute
-from unslow.record.engine.probe import Probe
+from unslow.record.engine.probe import Doors, Probe
 from unslow.record.engine.recorder import Lane, clock
 from unslow.record.probes.data.dataset_numbers import DatasetNumbers
 from unslow.record.probes.data.model_readings import Watched
@@ -46,7 +46,7 @@ class Pipeline(Probe):
         self.recorder.signals.tick.subscribe(self.name, self._read_models)
         self.recorder.signals.step.subscribe(self.name, self._step)
 
-    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+    def doors(self) -> Doors:
         return {
             "tensorflow.python.data.ops.iterator_ops": self._on_iterators,
             "tensorflow.python.data.ops.dataset_ops": self._on_datasets,
@@ -121,14 +121,12 @@ class Pipeline(Probe):
         self._watched.append(Watched(made, iterator))
 
     def _dataset(self, original: Function) -> Function:
-        recorder, lost, made_at = self.recorder, self._lost, self._numbers.made_at
+        recorder, fence, made_at = self.recorder, self.fence, self._numbers.made_at
 
         def __init__(self: object, *args: object, **kwargs: object) -> None:
             original(self, *args, **kwargs)
-            try:
+            with fence:
                 made_at.put(self, recorder.stack(sys._getframe().f_back))
-            except Exception as problem:  # noqa: BLE001 - the fence of a probe
-                lost(problem)
 
         return __init__
 
@@ -181,15 +179,12 @@ class Pipeline(Probe):
     def _iterator_made(
         self, lane: Lane, iterator: object, dataset: object, took: int, frame: FrameType | None
     ) -> None:
-        began = clock()
         lane.busy = True
         try:
-            self._record(lane, iterator, dataset, took, frame)
-        except Exception as problem:  # noqa: BLE001 - the fence of a probe
-            self._lost(problem)
+            with self.inspection(lane):
+                self._record(lane, iterator, dataset, took, frame)
         finally:
             lane.busy = False
-        self.recorder.keep_out(lane, clock() - began, self.name)
 
     def _record(
         self,
@@ -241,18 +236,14 @@ class Pipeline(Probe):
         self._ends.clear()
         super().disarm()
 
-    def _lost(self, problem: Exception) -> None:
-        self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
-
     # Reading the models
 
     def _step(self, lane: Lane, total: int) -> None:
         """Read between two steps, at growing intervals: short runs have few ticks."""
         if total >= self._next_reading and self._watched:
             self._next_reading = total + max(2, total // 4)
-            began = clock()
-            self._read_models()
-            self.recorder.keep_out(lane, clock() - began, self.name)
+            with self.inspection(lane):
+                self._read_models()
 
     def _read_models(self) -> None:
         if self._model_of is None or not self._watched:
@@ -262,12 +253,11 @@ class Pipeline(Probe):
             return
         lane.busy = True
         try:
-            for known in list(self._watched):
-                iterator = known.iterator()
-                if iterator is not None:
-                    self._read(known, iterator, self._model_of)
-        except Exception as problem:  # noqa: BLE001 - the fence of a probe
-            self._lost(problem)
+            with self.fence:
+                for known in list(self._watched):
+                    iterator = known.iterator()
+                    if iterator is not None:
+                        self._read(known, iterator, self._model_of)
         finally:
             lane.busy = False
 

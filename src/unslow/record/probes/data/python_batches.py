@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from types import ModuleType
 
 from unslow.facts.data import Next
 from unslow.facts.phase import Phase
 from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.lanes import SPAN_PHASE, clock
-from unslow.record.engine.probe import Probe
+from unslow.record.engine.probe import Doors, Probe
 from unslow.record.engine.weak_table import WeakTable
 
 _INPUT = int(Phase.INPUT)
@@ -22,25 +21,24 @@ FETCHED: WeakTable[list[int]] = WeakTable()
 class Input(Probe):
     name = "input"
 
-    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+    def doors(self) -> Doors:
         return {
-            "tensorflow.python.data.ops.iterator_ops": self._on_iterators,
+            "tensorflow.python.data.ops.iterator_ops": self.wrapping(
+                {"OwnedIterator.__next__": self._next, "OwnedIterator.get_next": self._next}
+            ),
             "tensorflow.python.data.ops.dataset_ops": self._on_datasets,
-            "tensorflow.python.distribute.input_lib": self._on_distributed,
+            "tensorflow.python.distribute.input_lib": self.wrapping(
+                {
+                    "DistributedIteratorBase.__next__": self._next,
+                    "DistributedIteratorBase.get_next": self._next,
+                }
+            ),
         }
-
-    def _on_iterators(self, module: ModuleType) -> None:
-        self.replace(module.OwnedIterator, "__next__", self._next)
-        self.replace(module.OwnedIterator, "get_next", self._next)
 
     def _on_datasets(self, module: ModuleType) -> None:
         for name in ("NumpyIterator", "_NumpyIterator"):
             if hasattr(module, name):
                 self.replace(getattr(module, name), "__next__", self._next)
-
-    def _on_distributed(self, module: ModuleType) -> None:
-        self.replace(module.DistributedIteratorBase, "__next__", self._next)
-        self.replace(module.DistributedIteratorBase, "get_next", self._next)
 
     def _next(self, original: Function) -> Function:
         local, open_span = self.recorder.local, self.recorder.open_span

@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from types import FrameType, ModuleType
+from types import FrameType
 from typing import NamedTuple
 
 from unslow.facts.data import PythonFunction, PythonLine
-from unslow.facts.schema import Place, Stack
+from unslow.facts.schema import Place, Stack, stack_of
 from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.frames import UserCode
-from unslow.record.engine.probe import Probe
+from unslow.record.engine.probe import Doors, Probe
 from unslow.record.engine.recorder import clock
 from unslow.record.engine.thread_stacks import lines_of, threads
 from unslow.record.probes.data.fingerprints import Comparison, comparison
@@ -77,13 +77,10 @@ class PythonFunctions(Probe):
         self.recorder.signals.tick.subscribe(self.name, self._write)
         self.recorder.signals.wake.subscribe(self.name, self._sample)
 
-    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+    def doors(self) -> Doors:
         # Called for every Python function in a graph, on 2.15 to 2.21.
-        return {
-            "tensorflow.python.ops.script_ops": lambda module: self.replace(
-                module.FuncRegistry, "__call__", self._call
-            )
-        }
+        wrapped = self.wrapping({"FuncRegistry.__call__": self._call})
+        return {"tensorflow.python.ops.script_ops": wrapped}
 
     def _call(self, original: Function) -> Function:
         known, begin, running, local = self._known, self._begin, self._running, self.recorder.local
@@ -144,9 +141,7 @@ class PythonFunctions(Probe):
         return _run, done
 
     def _add_traced(self, token: object, stack: Stack, spent: int) -> None:
-        for place in stack:
-            self.recorder.keep_source(place.file)
-        self._add(_Where(token, "traced", stack), spent / 1e6)
+        self._add(_Where(token, "traced", self.recorder.kept(stack)), spent / 1e6)
 
     def _add(self, where: _Where, amount: float) -> None:
         if len(self._lines) < _MOST_LINES:
@@ -161,8 +156,7 @@ class PythonFunctions(Probe):
                 self._add(_Where(token, way, found), 1)
 
     def _user_lines(self, thread: int) -> Stack:
-        places = self.recorder.kept(self.recorder.user.places(lines_of(thread), _FRAMES))
-        return tuple(Place(*place) for place in places)
+        return self.recorder.kept(self.recorder.user.places(lines_of(thread), _FRAMES))
 
     def _workers(self) -> list[Stack]:
         """The user's code in other threads: a function without a line of the user's waits for them.
@@ -257,7 +251,7 @@ class _Lines:
             return self._line
         here = frame if event == "line" else frame.f_back
         try:
-            self._turn(tuple(Place(*place) for place in self._user.stack(here, _TRACED_FRAMES)))
+            self._turn(stack_of(self._user.stack(here, _TRACED_FRAMES)))
         except Exception:  # noqa: BLE001 - as above: this frame is no longer followed
             return None
         return self._line

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import _thread
 import math
-from collections.abc import Callable
-from types import ModuleType
 
 from unslow.facts.memory import Batch
 from unslow.record.engine.foreign import Foreign, Function
-from unslow.record.engine.probe import Probe
+from unslow.record.engine.probe import Doors, Probe
 from unslow.record.engine.recorder import Lane, clock
 from unslow.record.engine.weak_table import WeakTable
 
+_LAYERS = (
+    "keras.src.layers.layer",
+    "keras.src.engine.base_layer",
+    "tf_keras.src.engine.base_layer",
+)
 _LEAVES = 6
 _MOST_SHAPES = 10_000
 _ALIKE = 128  # calls in a row with the same shapes, after which the wrapper rests
@@ -35,15 +38,8 @@ class Batches(Probe):
         self._lane: Lane | None = None  # whose batches are taken to be as they were
         self.recorder.signals.step.subscribe(self.name, self._look)
 
-    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
-        return {
-            "keras.src.layers.layer": self._on_layers,
-            "keras.src.engine.base_layer": self._on_layers,
-            "tf_keras.src.engine.base_layer": self._on_layers,
-        }
-
-    def _on_layers(self, module: ModuleType) -> None:
-        self.replace(module.Layer, "__call__", self._call)
+    def doors(self) -> Doors:
+        return dict.fromkeys(_LAYERS, self.wrapping({"Layer.__call__": self._call}))
 
     def _call(self, original: Function) -> Function:
         local, inside, ident = self.recorder.local, self._inside, _thread.get_ident

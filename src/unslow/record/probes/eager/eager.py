@@ -12,7 +12,7 @@ from types import ModuleType
 from unslow.facts.phase import Phase
 from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.own_attributes import attribute
-from unslow.record.engine.probe import Probe
+from unslow.record.engine.probe import Doors, Probe
 from unslow.record.engine.recorder import Lane
 from unslow.record.engine.weak_table import WeakTable
 from unslow.record.probes.eager.op_timing import OpWindow, Past
@@ -38,18 +38,23 @@ class Eager(Probe):
         self._past: Past = {}
         self.recorder.signals.step.subscribe(self.name, self._look)
 
-    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
-        doors: dict[str, Callable[[ModuleType], None]] = {
+    def doors(self) -> Doors:
+        doors: Doors = {
             "tensorflow.python.eager.backprop": self._on_backprop,
-            "tensorflow.python.training.optimizer": self._on_old_optimizer,
+            "tensorflow.python.training.optimizer": self.wrapping(
+                {"Optimizer.apply_gradients": self._apply}
+            ),
             "tensorflow.python.eager.context": self._on_context,
             "tensorflow": self._on_tensorflow,
             "tensorflow.python.pywrap_tfe": self._on_ops,
-            "keras.src.optimizers.base_optimizer": self._on_keras_3,
+            "keras.src.optimizers.base_optimizer": self.wrapping(
+                {"BaseOptimizer.apply": self._apply}
+            ),
         }
+        legacy = self.wrapping({"OptimizerV2.apply_gradients": self._apply})
         for keras in ("keras", "tf_keras"):
             doors[f"{keras}.src.optimizers.optimizer"] = self._on_keras_2
-            doors[f"{keras}.src.optimizers.legacy.optimizer_v2"] = self._on_keras_legacy
+            doors[f"{keras}.src.optimizers.legacy.optimizer_v2"] = legacy
         return doors
 
     def _on_context(self, module: ModuleType) -> None:
@@ -72,18 +77,9 @@ class Eager(Probe):
                 if name in vars(owner):
                     self.replace(owner, name, self._assign)
 
-    def _on_old_optimizer(self, module: ModuleType) -> None:
-        self.replace(module.Optimizer, "apply_gradients", self._apply)
-
-    def _on_keras_3(self, module: ModuleType) -> None:
-        self.replace(module.BaseOptimizer, "apply", self._apply)
-
     def _on_keras_2(self, module: ModuleType) -> None:
         if hasattr(module, "_BaseOptimizer"):  # Keras 3 has a module of this name too, without it
             self.replace(module.Optimizer, "apply_gradients", self._apply)
-
-    def _on_keras_legacy(self, module: ModuleType) -> None:
-        self.replace(module.OptimizerV2, "apply_gradients", self._apply)
 
     def _enter(self, original: Function) -> Function:
         probe = self

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from types import ModuleType
 
 from unslow.facts.phase import Phase
 from unslow.record.engine.foreign import Foreign
-from unslow.record.engine.probe import Probe
+from unslow.record.engine.probe import Doors, Probe
 from unslow.record.engine.recorder import clock
 from unslow.record.engine.thread_stacks import Line
 from unslow.record.probes.eager.op_timing import OpWindow, Past
@@ -37,7 +36,7 @@ class OutsideSteps(Probe):
         self.recorder.signals.sample.subscribe(self.name, self._sampled)
         self.recorder.signals.wake.subscribe(self.name, self._close_in_time)
 
-    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+    def doors(self) -> Doors:
         return {"tensorflow.python.pywrap_tfe": self._on_ops}
 
     def _on_ops(self, module: ModuleType) -> None:

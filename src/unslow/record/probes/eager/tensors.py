@@ -11,7 +11,7 @@ from unslow.facts.eager import Index, Sync
 from unslow.facts.phase import Phase
 from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.lanes import SPAN_PHASE, clock
-from unslow.record.engine.probe import Probe
+from unslow.record.engine.probe import Doors, Probe
 
 _RUN, _SYNC = int(Phase.RUN), int(Phase.SYNC)
 _WRITTEN = (int(Phase.SAVE), int(Phase.LOG))  # what saving and summaries fetch is their own
@@ -35,7 +35,7 @@ _FAR = 16  # frames between a fetch inside Keras's fit and the line that called 
 class Tensors(Probe):
     name = "tensors"
 
-    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+    def doors(self) -> Doors:
         return {"tensorflow.python.framework.ops": self._on_ops, "tensorflow": self._on_tensorflow}
 
     def _on_ops(self, module: ModuleType) -> None:
@@ -91,7 +91,8 @@ class Tensors(Probe):
         row."""
         local, tally, owner = self.recorder.local, self.recorder.tally, self._owner
         owns = self.recorder.user.owns
-        indexed: dict[tuple[int, int], int] = {}  # by place: the tensor that was indexed there last
+        # By place: the tensors that were indexed there last. Two, since `zip` takes turns.
+        indexed: dict[tuple[int, int], tuple[int, int]] = {}
 
         def __getitem__(self: Foreign, key: object, *args: object) -> object:
             lane = local.lane
@@ -105,9 +106,10 @@ class Tensors(Probe):
                 held.f_code
             ):  # a library that takes its own tensors apart is not the user's loop
                 place, tensor = (id(held.f_code), held.f_lasti), self._id
-                another = indexed.get(place) != tensor
+                last = indexed.get(place, (-1, -1))
+                another = tensor not in last
                 if another and (place in indexed or len(indexed) < _MOST_PLACES):
-                    indexed[place] = tensor
+                    indexed[place] = (last[1], tensor)
                 tally(Index, held, took, another)  # of how many tensors, beside how many indices
             return result
 

@@ -14,7 +14,7 @@ from unslow.facts.files import LoadedAgain, Log, Save
 from unslow.facts.phase import Phase
 from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.frames import local_names
-from unslow.record.engine.probe import Probe
+from unslow.record.engine.probe import Doors, Probe
 from unslow.record.engine.recorder import Lane, clock
 from unslow.record.probes.files.folders import LONGEST, Folders, filled
 
@@ -24,6 +24,12 @@ _USUAL_BYTES = 4.0  # of a number in a variable
 _SHARDS = (".index", ".data-00000-of-00001", ".meta", "")
 _PATHS = ("filepath", "file_prefix", "save_path", "export_dir")  # names of the path to save to
 _OPTIONS = ("save_freq", "save_best_only", "save_weights_only", "period")  # of callbacks
+_FILE_WRITER = (
+    "SummaryToEventTransformer.add_summary",
+    "SummaryToEventTransformer.add_run_metadata",
+    "FileWriter.add_event",
+    "FileWriter.flush",
+)
 _SKIPPING = ("ModelCheckpoint", "BackupAndRestore")  # return nothing; may decide not to save
 
 
@@ -65,20 +71,30 @@ class Files(Probe):
 
         return load
 
-    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
-        doors: dict[str, Callable[[ModuleType], None]] = {
+    def doors(self) -> Doors:
+        doors: Doors = {
             "tensorflow": self._on_tensorflow,
-            "tensorflow.python.checkpoint.checkpoint": self._on_checkpoint,
+            "tensorflow.python.checkpoint.checkpoint": self.wrapping(
+                {
+                    f"{kind}.{way}": self._named(f"Checkpoint.{way}")
+                    for kind in ("Checkpoint", "CheckpointV1")
+                    for way in ("save", "write")
+                }
+            ),
             "tensorflow.python.checkpoint.checkpoint_management": lambda m: self._on_saver(
                 m.CheckpointManager, "save"
             ),
             "tensorflow.python.training.saver": lambda m: self._on_saver(m.Saver, "save"),
-            "tensorflow.python.saved_model.save": lambda m: self.replace(
-                m, "save", self._named("saved_model.save")
+            "tensorflow.python.saved_model.save": self.wrapping(
+                {"save": self._named("saved_model.save")}
             ),
-            "tensorflow.python.saved_model.load": lambda m: self.replace(m, "load", self._loading),
-            "tensorflow.python.summary.writer.writer": self._on_file_writer,
-            "tensorflow.python.summary.writer.event_file_writer": self._on_event_files,
+            "tensorflow.python.saved_model.load": self.wrapping({"load": self._loading}),
+            "tensorflow.python.summary.writer.writer": self.wrapping(
+                {path: self._logging(f"FileWriter.{path.split('.')[1]}") for path in _FILE_WRITER}
+            ),
+            "tensorflow.python.summary.writer.event_file_writer": self.wrapping(
+                {"EventFileWriter.__init__": self._opened}
+            ),
             "tensorflow.python.ops.summary_ops_v2": self._on_summaries,
             "keras.src.models.model": lambda m: self._on_model(m.Model),
             "keras.src.callbacks.model_checkpoint": lambda m: self._on_saver(
@@ -87,14 +103,10 @@ class Files(Probe):
             "keras.src.callbacks.backup_and_restore": lambda m: self._on_saver(
                 m.BackupAndRestore, "_save_model"
             ),
-            "keras.src.callbacks.tensorboard": lambda m: self.replace(
-                m.TensorBoard, "__init__", self._init
-            ),
+            "keras.src.callbacks.tensorboard": self.wrapping({"TensorBoard.__init__": self._init}),
         }
         for keras in ("keras", "tf_keras"):
-            doors[f"{keras}.src.saving.saving_api"] = lambda m: self.replace(
-                m, "load_model", self._loading
-            )
+            doors[f"{keras}.src.saving.saving_api"] = self.wrapping({"load_model": self._loading})
             doors[f"{keras}.src.engine.training"] = lambda m: self._on_model(m.Model)
             doors[f"{keras}.src.callbacks"] = self._on_keras_2_callbacks
         return doors
@@ -104,11 +116,6 @@ class Files(Probe):
 
         self.replace(logging.Logger, "callHandlers", self._logging("logging"))
         self.recorder.signals.tick.subscribe(self.name, self._folders.measure_if_due)
-
-    def _on_checkpoint(self, module: ModuleType) -> None:
-        for kind in (module.Checkpoint, module.CheckpointV1):
-            for way in ("save", "write"):
-                self.replace(kind, way, self._named(f"Checkpoint.{way}"))
 
     def _on_saver(self, kind: Foreign, way: str) -> None:
         self.replace(kind, "__init__", self._init)
@@ -123,19 +130,6 @@ class Files(Probe):
         if hasattr(module, "CallbackList"):  # Keras 3 has a package of this name
             self._on_saver(module.ModelCheckpoint, "_save_model")
             self.replace(module.TensorBoard, "__init__", self._init)
-
-    def _on_file_writer(self, module: ModuleType) -> None:
-        events, writer = module.SummaryToEventTransformer, module.FileWriter
-        for owner, name in (
-            (events, "add_summary"),
-            (events, "add_run_metadata"),
-            (writer, "add_event"),
-            (writer, "flush"),
-        ):
-            self.replace(owner, name, self._logging(f"FileWriter.{name}"))
-
-    def _on_event_files(self, module: ModuleType) -> None:
-        self.replace(module.EventFileWriter, "__init__", self._opened)
 
     def _on_summaries(self, module: ModuleType) -> None:
         self.replace(module, "write", self._logging("tf.summary"))
@@ -204,12 +198,10 @@ class Files(Probe):
         return save
 
     def _record(self, lane: Lane, saved: _Saved, frame: FrameType | None) -> None:
-        began = clock()
-        with self.fence:
+        with self.inspection(lane):
             path = "" if saved.call in _SKIPPING else saved.path
             if path or self._inner:  # else it was not yet time to save
                 self._record_save(saved._replace(path=path or self._inner), frame)
-        self.recorder.keep_out(lane, clock() - began, self.name)
 
     def _record_save(self, saved: _Saved, frame: FrameType | None) -> None:
         saver, path = saved.saver, saved.path

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from types import FrameType, ModuleType
 
 from unslow.facts.phase import Phase
 from unslow.record.engine.foreign import Foreign, Function
-from unslow.record.engine.probe import Probe
+from unslow.record.engine.probe import Doors, Probe
 from unslow.record.engine.recorder import Lane
 from unslow.record.probes.functions.compiled import batch_size
 
@@ -22,17 +21,16 @@ class Concrete(Probe):
         super().__init__(*parts)
         self._context: Foreign = None
 
-    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+    def doors(self) -> Doors:
         return {
-            "tensorflow.python.eager.polymorphic_function.concrete_function": self._on_concrete,
+            "tensorflow.python.eager.polymorphic_function.concrete_function": self.wrapping(
+                {"ConcreteFunction.__call__": self._call}
+            ),
             "tensorflow.python.eager.context": self._on_context,
         }
 
     def _on_context(self, module: ModuleType) -> None:
         self._context = module
-
-    def _on_concrete(self, module: ModuleType) -> None:
-        self.replace(module.ConcreteFunction, "__call__", self._call)
 
     def _call(self, original: Function) -> Function:
         local, open_span = self.recorder.local, self.recorder.open_span

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable
-from types import FrameType, ModuleType
+from types import FrameType
 
 from unslow.facts.functions import Eagerly
 from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.keras_classes import base_trainer
 from unslow.record.engine.live_objects import Living
 from unslow.record.engine.own_attributes import attribute
-from unslow.record.engine.probe import Probe
+from unslow.record.engine.probe import Doors, Probe
 
 
 class Flags(Probe):
     name = "flags"
 
-    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
-        doors: dict[str, Callable[[ModuleType], None]] = {
-            "tensorflow.python.eager.polymorphic_function.eager_function_run": self._on_functions,
+    def doors(self) -> Doors:
+        doors: Doors = {
+            "tensorflow.python.eager.polymorphic_function.eager_function_run": self.wrapping(
+                {"run_functions_eagerly": self._run_functions}
+            ),
             "keras.src.trainers.trainer": lambda module: self._on_trainer(base_trainer(module)),
         }
         for keras in ("keras", "tf_keras"):
@@ -37,9 +38,6 @@ class Flags(Probe):
         for model in living.models:
             if attribute(model, "_run_eagerly"):  # Keras 2 and 3
                 self._note("compile", True, None, id(model))
-
-    def _on_functions(self, module: ModuleType) -> None:
-        self.replace(module, "run_functions_eagerly", self._run_functions)
 
     def _run_functions(self, original: Function) -> Function:
         note = self._note

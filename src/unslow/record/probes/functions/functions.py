@@ -12,7 +12,7 @@ from unslow.record.engine.fast_path import Departure, FastPath, Wrapped, fast_ca
 from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.lanes import SPAN_INNER, Lane, clock
 from unslow.record.engine.live_objects import Living
-from unslow.record.engine.probe import Probe
+from unslow.record.engine.probe import Doors, Probe
 from unslow.record.engine.traceback_filter import without_filter
 from unslow.record.probes.functions.compiled import (
     Call,
@@ -44,12 +44,16 @@ class Functions(Probe):
     def _kernels_reset(self) -> None:
         self._resets += 1
 
-    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+    def doors(self) -> Doors:
         place = "tensorflow.python.eager.polymorphic_function"
         return {
             # Seen on 2.15 to 2.21. Without it the probe is reported as lost.
-            f"{place}.tracing_compilation": self._on_tracing,
-            f"{place}.polymorphic_function": self._on_function,
+            f"{place}.tracing_compilation": self.wrapping(
+                {"_create_concrete_function": self._create}
+            ),
+            f"{place}.polymorphic_function": self.wrapping(
+                {"Function.__call__": self._call, "Function.__init__": self._init}
+            ),
             f"{place}.concrete_function": self._on_concrete,
             "tensorflow.python.eager.context": self._on_context,
         }
@@ -57,15 +61,8 @@ class Functions(Probe):
     def _on_context(self, module: ModuleType) -> None:
         self._context = self._registry.context = module
 
-    def _on_function(self, module: ModuleType) -> None:
-        self.replace(module.Function, "__call__", self._call)
-        self.replace(module.Function, "__init__", self._init)
-
     def _on_concrete(self, module: ModuleType) -> None:
         self._concrete = module.ConcreteFunction
-
-    def _on_tracing(self, module: ModuleType) -> None:
-        self.replace(module, "_create_concrete_function", self._create)
 
     def inherit(self, living: Living) -> None:
         self._registry.inherit(living.functions)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 import time
-from collections.abc import Callable
-from types import FrameType, ModuleType
+from types import FrameType
 from typing import TYPE_CHECKING
 
 from unslow.facts.functions import GraphLoop
-from unslow.facts.schema import Place, Stack
+from unslow.facts.schema import Stack
 from unslow.record.engine.foreign import Foreign, Function
-from unslow.record.engine.probe import Probe
-from unslow.record.engine.recorder import clock
+from unslow.record.engine.probe import Doors, Probe
 from unslow.record.probes.functions.compiled import traces_of
 
 if TYPE_CHECKING:
@@ -33,12 +32,10 @@ _SAME = ("Identity", "IdentityN", "Cast", "StopGradient")
 class Loops(Probe):
     name = "loops"
 
-    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
-        return {"tensorflow.python.ops.while_v2": self._on_while}
-
-    def _on_while(self, module: ModuleType) -> None:
+    def doors(self) -> Doors:
         # Seen on 2.15 to 2.21. Without it loops inside graphs are not reported.
-        self.replace(module, "_build_while_op", self._build)
+        wrapped = self.wrapping({"_build_while_op": self._build})
+        return {"tensorflow.python.ops.while_v2": wrapped}
 
     def inherit(self, living: Living) -> None:
         """Loops of functions that were traced before; who called what is in the trace of the op."""
@@ -75,12 +72,10 @@ class Loops(Probe):
             **kwargs: Foreign,
         ) -> Foreign:
             result = original(loop_vars, cond_graph, body_graph, *args, **kwargs)
-            began = clock()
-            with probe.fence:
+            with probe.inspection(probe.recorder.local.lane):
                 # The loop that computes gradients belongs to the one it was made for.
                 if "Grad" not in type(body_graph).__name__:
                     probe._note(body_graph, sys._getframe().f_back)
-            probe.recorder.keep_out(probe.recorder.local.lane, clock() - began, probe.name)
             return result
 
         return _build_while_op
@@ -117,11 +112,8 @@ class Loops(Probe):
         return self._users(list(tf_stack.extract_stack()) if tf_stack is not None else [])
 
     def _users(self, frames: list[Foreign]) -> Stack:
-        owned = [frame for frame in frames if self.recorder.user.owns_file(frame.filename)]
-        innermost = owned[: -_FRAMES - 1 : -1]
-        for frame in innermost:
-            self.recorder.keep_source(frame.filename)
-        return tuple(Place(frame.filename, frame.lineno, frame.name) for frame in innermost)
+        owned = self.recorder.user.of_traceback(frames)
+        return self.recorder.kept(itertools.islice(owned, _FRAMES))
 
 
 def carried(body: Foreign) -> bool:

@@ -11,7 +11,8 @@ from types import FrameType
 from typing import NamedTuple
 
 from unslow.facts.functions import FunctionTotals, Trace, TracedBefore
-from unslow.facts.schema import Place
+from unslow.facts.schema import Place, stack_of
+from unslow.record.engine.fence import Fence
 from unslow.record.engine.foreign import Foreign
 from unslow.record.engine.recorder import Lane, Recorder, clock
 from unslow.record.engine.steps import Steps
@@ -47,6 +48,7 @@ class Registry:
     ) -> None:
         self.context: Foreign = None  # TensorFlow's module of that name
         self._name = name  # of the probe that this is a part of
+        self._fence = Fence(recorder, name)
         self._recorder = recorder
         self._steps = steps
         self._mixed = mixed  # called when a function trains in one mode and not in another
@@ -57,16 +59,14 @@ class Registry:
 
     def made(self, function: Foreign, frame: FrameType | None) -> None:
         """Number a new tf.function, and note who made it and from where."""
-        try:
+        with self._fence:
             self._count += 1
             user = self._recorder.user
-            made = tuple(Place(*place) for place in user.stack(frame, 3))
+            made = stack_of(user.stack(frame, 3))
             known = Compiled(self._count, way_to_user(frame, user), made)
             known.name = str(function._name)
             self.known.put(function, known)
             self._own(function)
-        except Exception as problem:  # noqa: BLE001 - the fence of a probe
-            self._lost(problem)
 
     def inherit(self, functions: Sequence[Foreign]) -> None:
         """Functions that were made before; those that time does not suffice for are met when
@@ -92,13 +92,11 @@ class Registry:
         self._count += 1
         known = Compiled(self._count, "", ())
         self.known.put(function, known)
-        try:
+        with self._fence:
             known.name = str(function._name)
             known.way = way_of_code(code_place(function._python_function).file, self._recorder.user)
             self._own(function)
             self._learn_past(function, known, traces_of(function))
-        except Exception as problem:  # noqa: BLE001 - the fence of a probe
-            self._lost(problem)
         return known
 
     def _learn_past(self, function: object, known: Compiled, traces: Sequence[Foreign]) -> None:
@@ -117,10 +115,8 @@ class Registry:
 
     def traced(self, lane: Lane, done: TraceDone) -> None:
         """Record a trace. Called by the wrapper around it."""
-        try:
+        with self._fence:
             self._note(lane, done)
-        except Exception as problem:  # noqa: BLE001 - the fence of a probe
-            self._lost(problem)
 
     def write_totals(self) -> None:
         """Of every function that was traced, so that its calls are counted to the end."""
@@ -194,6 +190,3 @@ class Registry:
         calling = lane.functions[-1] if lane.functions else None
         same = code_place(getattr(calling, "_python_function", None)) == place
         return calling if same else None
-
-    def _lost(self, problem: Exception) -> None:
-        self._recorder.lost(self._name, f"{type(problem).__name__}: {problem}")

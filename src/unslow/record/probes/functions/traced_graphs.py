@@ -6,14 +6,13 @@ import itertools
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from types import ModuleType
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from unslow.facts.functions import Constants, Unrolled
-from unslow.facts.schema import Place, Stack
+from unslow.facts.schema import Place, Stack, stack_of
 from unslow.record.engine.foreign import Foreign, Function
-from unslow.record.engine.probe import Probe
+from unslow.record.engine.probe import Doors, Probe
 from unslow.record.engine.recorder import Lane, clock
 from unslow.record.probes.functions.signatures import code_place
 
@@ -29,7 +28,7 @@ _SAMPLED = 24  # repeated ops whose traceback is read: 40 µs each
 _TOUCHES = ("ReadVariableOp", "Assign", "ResourceApply", "ResourceGather", "Apply")
 # TensorFlow 1 names gradients after the op: "gradients/add_35_grad/Sum".
 _NUMBER = re.compile(r"_\d+(?=/|$|_grad)")
-_TRACER = "func_graph_from_py_func"  # frames outside of it only called the function
+TRACER = "func_graph_from_py_func"  # frames outside of it only called the function
 
 
 class Traced(Probe):
@@ -39,12 +38,10 @@ class Traced(Probe):
         super().__init__(*parts)
         self.recorder.signals.session_graph.subscribe(self.name, self._session_graph)
 
-    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+    def doors(self) -> Doors:
         place = "tensorflow.python.eager.polymorphic_function"
-        return {f"{place}.tracing_compilation": self._on_tracing}  # seen on 2.15 to 2.21
-
-    def _on_tracing(self, module: ModuleType) -> None:
-        self.replace(module, "_create_concrete_function", self._create)
+        wrapped = self.wrapping({"_create_concrete_function": self._create})
+        return {f"{place}.tracing_compilation": wrapped}  # seen on 2.15 to 2.21
 
     def _create(self, original: Function) -> Function:
         local = self.recorder.local
@@ -62,24 +59,19 @@ class Traced(Probe):
         return _create_concrete_function
 
     def _inspect(self, concrete: Foreign, options: Foreign, took: int) -> None:
-        began = clock()
-        lane = self.recorder.local.lane
-        with self.fence:
+        with self.inspection(self.recorder.local.lane):
             operations = concrete.graph.get_operations()
             traced = _Traced(str(options.name), code_place(options.python_function), took)
             if len(operations) >= _LARGE:
                 self._repeated(operations, traced)
             self._constants(operations, traced)
-        self.recorder.keep_out(lane, clock() - began, self.name)
 
     def _session_graph(self, lane: Lane, graph: Foreign) -> None:
         """A graph that a session trains is not traced, but Python loops unroll in it as well."""
-        began = clock()
-        with self.fence:
+        with self.inspection(lane):
             operations = graph.get_operations()
             if _LARGE <= len(operations) <= _MOST_OPS:
                 self._repeated(operations, None)
-        self.recorder.keep_out(lane, clock() - began, self.name)
 
     def _repeated(self, operations: Sequence[Foreign], traced: _Traced | None) -> None:
         """Ops with one name but for its numbers: made by a loop, or by alike layers."""
@@ -118,20 +110,13 @@ class Traced(Probe):
         largest = sorted(groups, key=len, reverse=True)[:_SAMPLED]
         counts: dict[Stack, int] = defaultdict(int)
         for group in largest:
-            counts[tuple(self._frames(group[len(group) // 2]))] += len(group)
+            counts[self._stack(group[len(group) // 2])] += len(group)
         best = max(counts, key=lambda frames: (bool(frames), counts[frames]), default=())
-        for place in best:
-            self.recorder.keep_source(place.file)
-        return best
+        return self.recorder.kept(best)
 
-    def _frames(self, op: Foreign) -> Iterator[Place]:
+    def _stack(self, op: Foreign) -> Stack:
         """The user's frames of an op, innermost first, up to the call that traced the function."""
-        user = self.recorder.user
-        for frame in reversed(op.traceback or ()):
-            if frame.name == _TRACER:
-                return
-            if user.owns_file(frame.filename):
-                yield Place(frame.filename, frame.lineno, frame.name)
+        return stack_of(self.recorder.user.of_traceback(op.traceback or (), until=TRACER))
 
     def _loop(self, stack: Stack) -> tuple[int, int, int] | None:
         """Which of the frames is in a Python loop, and that loop's first and last line."""
@@ -148,9 +133,7 @@ class Traced(Probe):
         if not large:
             return
         size, largest = max(large, key=lambda pair: pair[0])
-        stack = tuple(self._frames(largest))
-        for place in stack:
-            self.recorder.keep_source(place.file)
+        stack = self.recorder.kept(self._stack(largest))
         self.recorder.emit(
             Constants(
                 key=traced.key,

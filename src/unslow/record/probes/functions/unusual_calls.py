@@ -10,7 +10,7 @@ from types import ModuleType
 from unslow.facts.functions import Reset, UnusualCall
 from unslow.facts.schema import Place
 from unslow.record.engine.foreign import Foreign, Function
-from unslow.record.engine.probe import Probe
+from unslow.record.engine.probe import Doors, Probe
 from unslow.record.engine.recorder import Lane, clock
 from unslow.record.probes.functions.compiled import Call, InspectedCall, shapes
 from unslow.record.probes.profiler.window import (
@@ -49,15 +49,14 @@ class Calls(Probe):
         signals.call_raised.subscribe(self.name, self._raised)
         signals.profiler_taken.subscribe(self.name, self._release)
 
-    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+    def doors(self) -> Doors:
         place = "tensorflow.python.eager.polymorphic_function"
         return {
-            f"{place}.tracing_compilation": self._on_tracing,
+            f"{place}.tracing_compilation": self.wrapping(
+                {"_create_concrete_function": self._trace}
+            ),
             "tensorflow.python.eager.context": self._on_context,
         }
-
-    def _on_tracing(self, module: ModuleType) -> None:
-        self.replace(module, "_create_concrete_function", self._trace)
 
     def _on_context(self, module: ModuleType) -> None:
         """All that throws away prepared kernels passes one of these; seen on 2.15 to 2.21."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from types import CodeType, FunctionType, ModuleType
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from unslow.facts.schema import Place
 from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.live_objects import Living
 from unslow.record.engine.own_attributes import attribute
-from unslow.record.engine.probe import WRAPPERS, Probe, span
+from unslow.record.engine.probe import WRAPPERS, Doors, Probe, span
 from unslow.record.engine.recorder import Lane
 from unslow.record.probes.keras.fit import plain
 
@@ -56,7 +56,7 @@ class Hooks(Probe):
         self._instances: list[Foreign] = []
         self._owned: dict[str, int] = {}
 
-    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+    def doors(self) -> Doors:
         places = (
             "keras.src.callbacks.callback_list",
             "keras.src.callbacks",
@@ -109,11 +109,9 @@ class Hooks(Probe):
         return on_train_begin
 
     def _hook_all(self, callback: object) -> None:
-        try:
+        with suppress(Exception):  # a class that cannot be changed is left alone
             self._hook(type(callback))
             self._hook_instance(callback)
-        except Exception:  # noqa: BLE001 - a class that cannot be changed is left alone
-            return
 
     def _hook(self, kind: type) -> None:
         """Time each hook that a callback's class really has, not the empty ones it inherits."""

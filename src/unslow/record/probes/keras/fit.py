@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from functools import partial
 from types import FrameType, ModuleType
 from typing import NamedTuple
 
 from unslow.facts.keras import Fit, Prediction, Validation
 from unslow.facts.phase import Phase
+from unslow.record.engine.fence import attempted
 from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.frames import local_names
 from unslow.record.engine.keras_classes import base_trainer, tensorflow_trainer
-from unslow.record.engine.probe import Probe
+from unslow.record.engine.probe import Doors, Probe
 from unslow.record.engine.recorder import Lane
 
 _EVAL, _BUILD = int(Phase.EVAL), int(Phase.BUILD)
@@ -46,8 +46,8 @@ class Keras(Probe):
         if self.recorder.late:  # a thread may be in the middle of a fit()
             self.recorder.joining.append(self._join)
 
-    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
-        doors: dict[str, Callable[[ModuleType], None]] = {
+    def doors(self) -> Doors:
+        doors: Doors = {
             "keras.src.backend.tensorflow.trainer": lambda module: self._on_trainer(
                 tensorflow_trainer(module)
             ),
@@ -100,11 +100,9 @@ class Keras(Probe):
 
     def _begin(self, model: object, given: _Arguments) -> dict[str, Foreign]:
         """Which call of fit this is, by the user's line."""
-        try:
+        with self.fence:
             return self._record_fit(model, given, sys._getframe(1).f_back)
-        except Exception as problem:  # noqa: BLE001 - the fence of a probe
-            self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
-            return {"place": ("", 0, ""), "count": 0}
+        return {"place": ("", 0, ""), "count": 0}
 
     def _record_fit(
         self, model: object, given: _Arguments, frame: FrameType | None
@@ -175,7 +173,7 @@ class Keras(Probe):
         fact = Validation(
             key=str(stack[:1]),
             took=spent.took,
-            rows=_length(given.data),
+            rows=attempted(0.0, _length, given.data),
             batch_size=given.batch_size("evaluate"),
             stack=stack,
         )
@@ -195,7 +193,7 @@ class Keras(Probe):
                 took=spent.took,
                 call=name,
                 ran=spent.ran,
-                rows=_length(data),
+                rows=attempted(0.0, _length, data),
                 data=type(data).__name__,
                 batch_size=given.batch_size(name),
                 in_fit=self.recorder.local.lane.fit is not None,
@@ -250,8 +248,5 @@ def plain(value: Foreign) -> Foreign:
 
 
 def _length(data: object) -> float:
-    try:
-        shape = getattr(data, "shape", None)
-        return float(shape[0]) if shape is not None and len(shape) else 0.0
-    except Exception:  # noqa: BLE001 - the fence of a probe: data of the program's own kind
-        return 0.0
+    shape = getattr(data, "shape", None)
+    return float(shape[0]) if shape is not None and len(shape) else 0.0

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from types import ModuleType
 
 from unslow.facts.machine import Machine as MachineSize
-from unslow.record.engine.probe import Probe
+from unslow.record.engine.probe import Doors, Probe
 from unslow.record.engine.procfs import read
 from unslow.record.probes.machine.control_groups import Groups
 
@@ -18,7 +17,7 @@ _NUMBER = 32  # characters that hold any of its numbers
 class Machine(Probe):
     name = "machine"
 
-    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+    def doors(self) -> Doors:
         return {"tensorflow": self._on_tensorflow}
 
     def _on_tensorflow(self, module: ModuleType) -> None:

@@ -10,9 +10,10 @@ from types import ModuleType
 from typing import NamedTuple
 
 from unslow.facts.process import OwnStep
+from unslow.record.engine.fence import attempted
 from unslow.record.engine.foreign import Foreign
 from unslow.record.engine.live_objects import Living
-from unslow.record.engine.probe import Probe
+from unslow.record.engine.probe import Doors, Probe
 
 _MOST_COUNTERS = 4  # a program with more of them trains several models: none is *the* step
 
@@ -30,7 +31,7 @@ class OwnSteps(Probe):
         self._counters: list[_Counter] = []
         self._session_run: Foreign = None
 
-    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+    def doors(self) -> Doors:
         return {"tensorflow.python.client.session": self._on_session}
 
     def _on_session(self, module: ModuleType) -> None:
@@ -57,7 +58,7 @@ class OwnSteps(Probe):
         lane = self.recorder.local.lane
         busy, lane.busy = lane.busy, True  # what is called here is not the program's
         for number, counter in enumerate(self._counters):
-            value = _read(counter)
+            value = attempted(None, counter.read)
             if value is not None:
                 total = self.steps.total
                 self.recorder.emit(
@@ -81,10 +82,3 @@ def _of_optimizers(optimizers: list[Foreign]) -> Iterator[_Counter]:
 def _iterations(held: weakref.ref[Foreign]) -> int | None:
     optimizer = held()
     return None if optimizer is None else int(optimizer.iterations.numpy())
-
-
-def _read(counter: _Counter) -> int | None:
-    try:
-        return counter.read()
-    except Exception:  # noqa: BLE001 - cannot be read: of a closed session, or in a graph
-        return None

@@ -10,8 +10,8 @@ from types import ModuleType
 from unslow.facts.machine import ThreadLimit, ThreadSettings
 from unslow.facts.schema import Stack
 from unslow.record.engine.foreign import Foreign, Function
-from unslow.record.engine.probe import Probe
-from unslow.record.engine.recorder import Lane, clock
+from unslow.record.engine.probe import Doors, Probe
+from unslow.record.engine.recorder import Lane
 from unslow.record.probes.machine.machine import usable_cores
 
 _STARTED = 3  # the step after which TensorFlow has started its threads
@@ -39,19 +39,14 @@ class Settings(Probe):
         self._recorded = False
         self.recorder.signals.step.subscribe(self.name, self._stepped)
 
-    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+    def doors(self) -> Doors:
         return {
-            _CONFIG: self._on_config,
-            "tensorflow.python.client.session": self._on_session,
+            _CONFIG: self.wrapping({name: self._setter(what) for name, what in _SETTERS.items()}),
+            "tensorflow.python.client.session": self.wrapping(
+                {"BaseSession.__init__": self._session_made}
+            ),
             "os": self._on_os,
         }
-
-    def _on_config(self, module: ModuleType) -> None:
-        for name, what in _SETTERS.items():
-            self.replace(module, name, self._setter(what))
-
-    def _on_session(self, module: ModuleType) -> None:
-        self.replace(module.BaseSession, "__init__", self._session_made)
 
     def _on_os(self, module: ModuleType) -> None:
         if hasattr(module, "sched_setaffinity"):
@@ -95,10 +90,8 @@ class Settings(Probe):
         if total < _STARTED or self._recorded:
             return
         self._recorded = True
-        began = clock()
-        with self.fence:
+        with self.inspection(lane):
             self._record_settings()
-        self.recorder.keep_out(lane, clock() - began, self.name)
 
     def _record_settings(self) -> None:
         config: Foreign = sys.modules.get(_CONFIG)

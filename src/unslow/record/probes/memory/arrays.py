@@ -40,10 +40,14 @@ def described(owner: Foreign) -> tuple[float, tuple[int, ...], str]:
     if array is not None:
         return float(array[0]), array[1], array[2]
     shape = tuple(int(side or 0) for side in owner._shape_tuple() or ())
-    size = float(getattr(owner.dtype, "size", 4) or 4)
-    for side in shape:
-        size *= side
-    return size, shape, str(getattr(owner.dtype, "name", ""))
+    return tensor_bytes(owner), shape, str(getattr(owner.dtype, "name", ""))
+
+
+def tensor_bytes(tensor: Foreign) -> float:
+    size = float(getattr(tensor.dtype, "size", 4) or 4)
+    for side in tensor._shape_tuple() or ():
+        size *= side or 0
+    return size
 
 
 def size_of(value: Foreign) -> int:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from types import ModuleType
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from unslow.facts.memory import Broadcast
-from unslow.facts.schema import Place
 from unslow.record.engine.foreign import Foreign, Function
-from unslow.record.engine.probe import Probe
-from unslow.record.engine.recorder import clock
+from unslow.record.engine.probe import Doors, Probe
+from unslow.record.probes.functions.traced_graphs import TRACER
 
 _LEAST_BYTES = 32 << 20  # a smaller tensor makes no peak
 # Times all of its inputs: an op that adds a bias or a mask to a large tensor makes none larger.
@@ -20,7 +18,6 @@ _REDUCED = 4  # times what is left of it: then the large tensor was only a means
 _MOST_OPS = 20_000  # of a graph: to inspect more takes too long
 _MOST_FOLLOWED = 100  # ops behind one broadcast, with those of its gradient
 _MOST_REPORTED = 4  # of a graph, the largest
-_TRACER = "func_graph_from_py_func"  # frames outside of it only called the function
 _COMPILED = "_XlaMustCompile"  # XLA fuses a broadcast with its reduction: there is no such tensor
 
 _ELEMENTWISE = frozenset(
@@ -72,12 +69,10 @@ _ASK_FOR_SHAPE = frozenset(["Shape", "ShapeN", "Size", "Rank"])
 class Broadcasts(Probe):
     name = "broadcasts"
 
-    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+    def doors(self) -> Doors:
         place = "tensorflow.python.eager.polymorphic_function"
-        return {f"{place}.tracing_compilation": self._on_tracing}  # seen on 2.15 to 2.21
-
-    def _on_tracing(self, module: ModuleType) -> None:
-        self.replace(module, "_create_concrete_function", self._create)
+        wrapped = self.wrapping({"_create_concrete_function": self._create})
+        return {f"{place}.tracing_compilation": wrapped}  # seen on 2.15 to 2.21
 
     def _create(self, original: Function) -> Function:
         local, probe = self.recorder.local, self
@@ -93,19 +88,16 @@ class Broadcasts(Probe):
         return _create_concrete_function
 
     def _inspect(self, concrete: Foreign, options: Foreign) -> None:
-        began = clock()
-        with self.fence:
+        with self.inspection(self.recorder.local.lane):
             operations = concrete.graph.get_operations()
             if len(operations) <= _MOST_OPS and not (options.attributes or {}).get(_COMPILED):
                 results = {tensor.name for tensor in concrete.graph.outputs}
                 for found in reduced_broadcasts(operations, results):
                     self._emit(str(options.name), found)
-        self.recorder.keep_out(self.recorder.local.lane, clock() - began, self.name)
 
     def _emit(self, name: str, found: Reduced) -> None:
-        stack = tuple(self._frames(found.op))
-        for place in stack:
-            self.recorder.keep_source(place.file)
+        frames = self.recorder.user.of_traceback(found.op.traceback or (), until=TRACER)
+        stack = self.recorder.kept(frames)
         self.recorder.emit(
             Broadcast(
                 key=f"{name}@{stack[:1]}",
@@ -119,14 +111,6 @@ class Broadcasts(Probe):
                 step=self.steps.total,
             )
         )
-
-    def _frames(self, op: Foreign) -> Iterator[Place]:
-        """The user's frames of an op, innermost first, up to the call that traced the function."""
-        for frame in reversed(op.traceback or ()):
-            if frame.name == _TRACER:
-                return
-            if self.recorder.user.owns_file(frame.filename):
-                yield Place(frame.filename, frame.lineno, frame.name)
 
 
 class Reduced(NamedTuple):

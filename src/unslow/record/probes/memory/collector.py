@@ -23,7 +23,7 @@ from unslow.facts.phase import Phase
 from unslow.record.engine.foreign import Foreign
 from unslow.record.engine.lanes import add_span
 from unslow.record.engine.pending_calls import PendingCall
-from unslow.record.engine.probe import Probe
+from unslow.record.engine.probe import Doors, Probe
 from unslow.record.engine.recorder import clock
 
 _GC = int(Phase.GC)
@@ -58,7 +58,7 @@ class Collector(Probe):
         self._shown: Callback | None = None
         self._hidden: Hidden | None = None
 
-    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+    def doors(self) -> Doors:
         return {"tensorflow": self._on_tensorflow}
 
     def _on_tensorflow(self, module: ModuleType) -> None:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Callable
-from types import ModuleType
 
 from unslow.facts.memory import Sizes
 from unslow.facts.phase import Phase
 from unslow.facts.schema import Place
 from unslow.record.engine.foreign import Foreign
 from unslow.record.engine.own_attributes import attributes
-from unslow.record.engine.probe import Probe
+from unslow.record.engine.probe import Doors, Probe
 from unslow.record.engine.recorder import clock
 from unslow.record.engine.safe_inspection import module_file, module_names
 from unslow.record.engine.thread_stacks import Line
@@ -33,7 +31,7 @@ class ContainerSizes(Probe):
         self._hits: dict[int, int] = {}  # how often a stack was sampled
         self.recorder.signals.sample.subscribe(self.name, self._sampled)
 
-    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+    def doors(self) -> Doors:
         return {"tensorflow": lambda module: None}
 
     def _sampled(self, lines: list[Line], stack: int, phase: int) -> None:

@@ -7,7 +7,7 @@ import gc
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from types import FrameType, FunctionType, ModuleType
 from typing import NamedTuple, Protocol
 
@@ -15,7 +15,7 @@ from unslow.facts.memory import Container, Containers
 from unslow.record.engine.allocator import mallinfo
 from unslow.record.engine.foreign import Foreign
 from unslow.record.engine.own_attributes import attribute_values, attributes
-from unslow.record.engine.probe import Probe
+from unslow.record.engine.probe import Doors, Probe
 from unslow.record.engine.recorder import Lane, clock
 from unslow.record.engine.safe_inspection import (
     array_of,
@@ -26,6 +26,7 @@ from unslow.record.engine.safe_inspection import (
     length,
     values,
 )
+from unslow.record.probes.memory.arrays import closure_of, tensor_bytes
 from unslow.record.probes.memory.named_values import NamedValues
 
 _FIRST_INSPECTION = 8  # a container must have been seen to grow five times in fifty steps
@@ -66,7 +67,7 @@ class Memory(Probe):
         self._mallinfo: Foreign = None
         self.recorder.signals.step.subscribe(self.name, self._stepped)
 
-    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+    def doors(self) -> Doors:
         return {"tensorflow": self._on_tensorflow}
 
     def _on_tensorflow(self, module: ModuleType) -> None:
@@ -218,7 +219,7 @@ def _parts(
         for index, value in enumerate(values(held, 20)):
             yield f"{name}[{index}]", value
     elif type(held) is FunctionType:
-        yield from _closure(held)
+        yield from closure_of(held)
     elif kind is None and type(held) is not _CACHE:
         yield from _attributes(name, held, owners)
 
@@ -244,14 +245,6 @@ def _cached(function: Foreign) -> Iterator[_Held]:
         if type(kept) is dict and kept is not own:
             place = (code.co_filename, code.co_name, code.co_firstlineno)
             yield _Held(f"{code.co_name}()", kept, place)
-
-
-def _closure(function: FunctionType) -> Iterator[tuple[str, Foreign]]:
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=False):
-        try:
-            yield name, cell.cell_contents
-        except ValueError:  # a cell that is still empty
-            continue
 
 
 def _joined(held: Foreign) -> tuple[float, int] | None:
@@ -295,7 +288,7 @@ def _bytes(value: Foreign, seen: set[int], depth: int = 0) -> float:
         return 8.0
     seen.add(id(value))
     if is_tensor(value):
-        return _tensor_bytes(value)
+        return tensor_bytes(value) + 250  # of the object itself
     array = array_of(value)
     if array is not None:  # of a view: it keeps all of the array behind it
         is_view = array_of(array[3]) is not None  # of TensorFlow's buffer, no array is behind it
@@ -306,18 +299,10 @@ def _bytes(value: Foreign, seen: set[int], depth: int = 0) -> float:
     return own + sum(_bytes(inner, seen, depth + 1) for inner in inside)
 
 
-def _tensor_bytes(tensor: Foreign) -> float:
-    """A tensor's object and its buffer."""
-    size = float(getattr(tensor.dtype, "size", 4) or 4)
-    for dimension in tensor._shape_tuple() or ():
-        size *= dimension or 0
-    return size + 250
-
-
 def _inside(value: Foreign) -> tuple[float, Iterable[Foreign]]:
     """What an object takes itself, and what it holds."""
     if type(value) is FunctionType:
-        return 50.0, (inner for _, inner in _closure(value))
+        return 50.0, (inner for _, inner in closure_of(value))
     if container_of(value) is not None:
         return 100.0, values(value, 200)
     held = tuple.__iter__(value) if tuple in type(value).__mro__ else attribute_values(value)
@@ -347,7 +332,7 @@ def _described(value: Foreign, depth: int = 0) -> str:
 def _described_closure(function: FunctionType, depth: int) -> str:
     """A function by what it closes over: a tape, which hides what it holds, or the largest
     value."""
-    held = [value for _, value in _closure(function)]
+    held = [value for _, value in closure_of(function)]
     tape = next((value for value in held if "Tape" in type(value).__name__), None)
     largest = max(held, key=lambda value: _bytes(value, set()), default=None)
     named = tape if tape is not None else largest

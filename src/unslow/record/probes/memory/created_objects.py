@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Callable
+from functools import partial
 from types import ModuleType
 from typing import NamedTuple
 
 from unslow.facts.memory import Compile, Model
 from unslow.facts.phase import Phase
 from unslow.facts.schema import Stack
+from unslow.record.engine.fence import attempted
 from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.keras_classes import base_trainer
-from unslow.record.engine.probe import Probe
+from unslow.record.engine.probe import Doors, Probe
 from unslow.record.engine.recorder import Lane, clock
 from unslow.record.probes.memory.bursts import Bursts
 from unslow.record.probes.memory.made_lines import MadeLines
@@ -46,35 +47,32 @@ class Objects(Probe):
         self.recorder.signals.tick.subscribe(self.name, self._ticked)
         self.recorder.signals.step.subscribe(self.name, self._stepped)
 
-    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
-        doors: dict[str, Callable[[ModuleType], None]] = {
-            "tensorflow.python.ops.resource_variable_ops": self._on_variables,
+    def doors(self) -> Doors:
+        metrics = self.wrapping({"Metric.__init__": partial(self._init, what="metric")})
+        doors: Doors = {
+            "tensorflow.python.ops.resource_variable_ops": self.wrapping(
+                {"ResourceVariable.__init__": self._variable}
+            ),
             "tensorflow.python.eager.polymorphic_function.polymorphic_function": self._on_functions,
-            "tensorflow.python.eager.context": self._on_context,
+            "tensorflow.python.eager.context": self.wrapping(
+                {"Context.ensure_initialized": self._device}
+            ),
             "keras.src.trainers.trainer": lambda module: self._on_trainer(base_trainer(module)),
             "keras.src.optimizers.base_optimizer": lambda module: self._on_optimizer(
                 module.BaseOptimizer
             ),
-            "keras.src.metrics.metric": lambda module: self._on_metric(module.Metric),
+            "keras.src.metrics.metric": metrics,
         }
         for keras in ("keras", "tf_keras"):
             doors[f"{keras}.src.engine.training"] = lambda module: self._on_trainer(module.Model)
             doors[f"{keras}.src.optimizers.optimizer"] = self._on_keras_2_optimizer
-            doors[f"{keras}.src.metrics.base_metric"] = lambda module: self._on_metric(
-                module.Metric
-            )
+            doors[f"{keras}.src.metrics.base_metric"] = metrics
         return doors
-
-    def _on_variables(self, module: ModuleType) -> None:
-        self.replace(module.ResourceVariable, "__init__", self._variable)
 
     def _on_functions(self, module: ModuleType) -> None:
         """Variables made during a trace have a class of their own; seen on 2.15 to 2.21."""
         if hasattr(module, "UnliftedInitializerVariable"):
             self.replace(module.UnliftedInitializerVariable, "__init__", self._variable)
-
-    def _on_context(self, module: ModuleType) -> None:
-        self.replace(module.Context, "ensure_initialized", self._device)
 
     def _on_trainer(self, trainer: object) -> None:
         self.replace(trainer, "__init__", lambda original: self._init(original, "model"))
@@ -95,9 +93,6 @@ class Objects(Probe):
     def _on_keras_2_optimizer(self, module: ModuleType) -> None:
         if hasattr(module, "_BaseOptimizer"):  # Keras 3 has a module of this name too, without it
             self._on_optimizer(module._BaseOptimizer)
-
-    def _on_metric(self, metric: object) -> None:
-        self.replace(metric, "__init__", lambda original: self._init(original, "metric"))
 
     def _device(self, original: Function) -> Function:
         probe = self
@@ -221,7 +216,7 @@ class Objects(Probe):
         new, self._new = self._new, []
         for made in new:
             lane.busy = True
-            weights, optimizer = _described(made.model())
+            weights, optimizer = attempted(("", ""), _described, made.model())
             lane.busy = False
             fact = Model(
                 key=str(made.stack[:1]),
@@ -253,12 +248,9 @@ def _number_of_weights(model: Foreign) -> int:
 
 
 def _described(model: object) -> tuple[str, str]:
-    """A model's weights and its optimizer's class; nothing where it cannot tell."""
-    try:
-        weights = _weights(model) if model is not None else ""
-        return weights, type(getattr(model, "optimizer", None)).__name__
-    except Exception:  # noqa: BLE001 - a model that cannot say what it holds is still a model
-        return "", ""
+    """A model's weights and its optimizer's class."""
+    weights = _weights(model) if model is not None else ""
+    return weights, type(getattr(model, "optimizer", None)).__name__
 
 
 def _weights(model: Foreign) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import FrameType
 
 from unslow.facts.memory import ModelCall, Unnamed
-from unslow.facts.schema import Place
+from unslow.facts.schema import stack_of
 from unslow.record.engine.foreign import Foreign
 from unslow.record.engine.frames import UserCode, local_names
 from unslow.record.engine.safe_inspection import instances_of
@@ -60,8 +60,7 @@ def _described(frame: FrameType, stack: list[tuple[str, int, str]]) -> ModelCall
     shape = described(data)[1] if data is not None else ()
     if not shape:
         return None
-    places = tuple(Place(*place) for place in stack)
-    return ModelCall(name=type(model).__name__, rows=shape[0], stack=places)
+    return ModelCall(name=type(model).__name__, rows=shape[0], stack=stack_of(stack))
 
 
 def _predicts(model: object) -> bool:

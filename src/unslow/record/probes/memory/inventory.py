@@ -10,14 +10,12 @@ import os
 import resource
 import sys
 import time
-from collections.abc import Callable
 from types import FrameType, ModuleType
 
 from unslow.facts.memory import Inventory, MemoryHigh
-from unslow.facts.schema import Place
 from unslow.record.engine.foreign import Foreign
 from unslow.record.engine.pending_calls import PendingCall
-from unslow.record.engine.probe import Probe
+from unslow.record.engine.probe import Doors, Probe
 from unslow.record.engine.recorder import Lane, clock
 from unslow.record.engine.thread_stacks import Line, lines_of
 from unslow.record.probes.memory.array_walk import ArrayWalk, given_to_keras
@@ -60,7 +58,7 @@ class Stock(Probe):
         self.recorder.signals.wake.subscribe(self.name, self._woke)
         self.recorder.signals.step.subscribe(self.name, self._stepped)
 
-    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+    def doors(self) -> Doors:
         return {"tensorflow": self._on_tensorflow}
 
     def _on_tensorflow(self, module: ModuleType) -> None:
@@ -94,13 +92,12 @@ class Stock(Probe):
         self._high = high
         thread = self.watcher.training_thread()
         phase, lines = self.watcher.phase_of(thread), lines_of(thread)
-        places = self.recorder.user.places(lines, _FRAMES)
         self.recorder.emit(
             MemoryHigh(
                 bytes=high,
                 rss=float(size),
                 step=self.steps.total,
-                stack=tuple(Place(*place) for place in self.recorder.kept(places)),
+                stack=self.recorder.kept(self.recorder.user.places(lines, _FRAMES)),
                 leaf=self.watcher.leaf_of(lines),
                 phase=phase,
                 op=_op_under_way(lines),

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
 from types import ModuleType
 
 from unslow.facts.memory import Live
 from unslow.record.engine.foreign import Foreign
-from unslow.record.engine.probe import Probe
+from unslow.record.engine.probe import Doors, Probe
 from unslow.record.engine.recorder import Lane, clock
 from unslow.record.engine.safe_inspection import instances_of
+from unslow.record.probes.memory.arrays import tensor_bytes
 
 cpu = time.thread_time_ns
 
@@ -43,7 +43,7 @@ class LiveTensors(Probe):
         self._last = 0  # … and of the last
         self.recorder.signals.step.subscribe(self.name, self._stepped)
 
-    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+    def doors(self) -> Doors:
         return {"tensorflow": self._on_tensorflow}
 
     def _on_tensorflow(self, module: ModuleType) -> None:
@@ -75,15 +75,11 @@ class LiveTensors(Probe):
 
     def _count(self, lane: Lane, total: int, size: int) -> None:
         began, worked = clock(), cpu()
-        kind, held = self._kind, 0.0
+        kind = self._kind
         lane.busy = True
         try:
             found = instances_of([kind])
-            for tensor in found:
-                elements = float(tensor.dtype.size or 4)
-                for side in tensor._shape_tuple() or ():
-                    elements *= side or 0
-                held += elements
+            held = sum(map(tensor_bytes, found), 0.0)
             number = len(found)
             del found
         finally:

@@ -12,8 +12,8 @@ from unslow.facts.schema import Stack
 from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.live_objects import Living
 from unslow.record.engine.own_attributes import attribute
-from unslow.record.engine.probe import Probe
-from unslow.record.engine.recorder import Lane, clock
+from unslow.record.engine.probe import Doors, Probe
+from unslow.record.engine.recorder import Lane
 from unslow.record.engine.weak_table import WeakTable
 from unslow.record.probes.functions.compiled import holds_update, traces_of
 from unslow.record.probes.functions.graph_precision import ops_by_precision
@@ -47,12 +47,20 @@ class WeightsProbe(Probe):
         self._noted: WeakTable[bool] = WeakTable()  # optimizers whose weights were written
         self._made_at: WeakTable[Stack] = WeakTable()
 
-    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
-        doors: dict[str, Callable[[ModuleType], None]] = {
-            "tensorflow.python.ops.resource_variable_ops": self._on_variables,
-            "tensorflow.python.eager.backprop": self._on_tape,
-            "tensorflow.python.training.optimizer": lambda module: self._on_pairs(module.Optimizer),
-            "keras.src.optimizers.base_optimizer": self._on_keras_3,
+    def doors(self) -> Doors:
+        doors: Doors = {
+            "tensorflow.python.ops.resource_variable_ops": self.wrapping(
+                {"ResourceVariable.__init__": self._variable}
+            ),
+            "tensorflow.python.eager.backprop": self.wrapping(
+                {"GradientTape.gradient": self._gradient}
+            ),
+            "tensorflow.python.training.optimizer": self.wrapping(
+                {"Optimizer.apply_gradients": self._apply_pairs}
+            ),
+            "keras.src.optimizers.base_optimizer": self.wrapping(
+                {"BaseOptimizer.__init__": self._init, "BaseOptimizer.apply": self._apply}
+            ),
             "keras.src.backend.config": self._on_config,
         }
         for keras in ("keras", "tf_keras"):
@@ -91,27 +99,14 @@ class WeightsProbe(Probe):
                 self._first(None, weights.copy)
                 return
 
-    def _on_keras_3(self, module: ModuleType) -> None:
-        self.replace(module.BaseOptimizer, "__init__", self._init)
-        self.replace(module.BaseOptimizer, "apply", self._apply)
-
     def _on_keras_2(self, module: ModuleType) -> None:
         if hasattr(module, "_BaseOptimizer"):  # Keras 3 has a module of this name too, without it
             self.replace(module._BaseOptimizer, "__init__", self._init)
-            self._on_pairs(module.Optimizer)
-
-    def _on_pairs(self, optimizer: object) -> None:
-        self.replace(optimizer, "apply_gradients", self._apply_pairs)
+            self.replace(module.Optimizer, "apply_gradients", self._apply_pairs)
 
     def _on_config(self, module: ModuleType) -> None:
         if hasattr(module, "set_floatx"):
             self.replace(module, "set_floatx", self._floatx)
-
-    def _on_variables(self, module: ModuleType) -> None:
-        self.replace(module.ResourceVariable, "__init__", self._variable)
-
-    def _on_tape(self, module: ModuleType) -> None:
-        self.replace(module.GradientTape, "gradient", self._gradient)
 
     def _gradient(self, original: Function) -> Function:
         probe, local = self, self.recorder.local
@@ -183,14 +178,11 @@ class WeightsProbe(Probe):
         return apply_gradients
 
     def _first(self, optimizer: object, pairs: Callable[[], Iterable[Foreign]]) -> None:
-        lane = self.recorder.local.lane
-        began = clock()
-        if optimizer is not None:
-            self._noted.put(optimizer, True)
-            self._unused.discard(id(optimizer))
-        with self.fence:
+        with self.inspection(self.recorder.local.lane):
+            if optimizer is not None:
+                self._noted.put(optimizer, True)
+                self._unused.discard(id(optimizer))
             self._note(optimizer, pairs())
-        self.recorder.keep_out(lane, clock() - began, self.name)
 
     def _note(self, optimizer: object, pairs: Iterable[Foreign]) -> None:
         sizes, wide, tables = [], 0.0, []

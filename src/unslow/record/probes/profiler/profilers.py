@@ -5,15 +5,30 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
-from types import FrameType, ModuleType
+from types import FrameType
 
 from unslow.facts.phase import Phase
 from unslow.facts.profiler import ProfilerSwitch, Timeline
 from unslow.record.engine.foreign import Foreign, Function
-from unslow.record.engine.probe import Probe
+from unslow.record.engine.probe import Doors, Probe
 from unslow.record.engine.recorder import Lane
 
 _LOG = int(Phase.LOG)
+# By module: what switches a tool on, what switches it off, and what the user calls it.
+_SWITCHES = {
+    "tensorflow.python.profiler.profiler_v2": ("start", "stop", "tf.profiler"),
+    "tensorflow.python.ops.summary_ops_v2": ("trace_on", "trace_off", "tf.summary.trace_on"),
+    "tensorflow.python.debug.lib.check_numerics_callback": (
+        "enable_check_numerics",
+        "disable_check_numerics",
+        "tf.debugging.enable_check_numerics",
+    ),
+    "tensorflow.python.debug.lib.dumping_callback": (
+        "enable_dump_debug_info",
+        "disable_dump_debug_info",
+        "tf.debugging.experimental.enable_dump_debug_info",
+    ),
+}
 _INTERVAL = 64  # steps between checks of Python's own hooks, after the first 64
 
 
@@ -28,25 +43,13 @@ class Profilers(Probe):
         self.recorder.signals.full_trace.subscribe(self.name, full_trace)
         self.recorder.signals.step.subscribe(self.name, self._stepped)
 
-    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
-        return {
-            "tensorflow.python.profiler.profiler_v2": self._on_profiler,
-            "tensorflow.python.ops.summary_ops_v2": self._on_trace,
-            "tensorflow.python.client.timeline": self._on_timeline,
-            "tensorflow.python.debug.lib.check_numerics_callback": self._on_checks,
-            "tensorflow.python.debug.lib.dumping_callback": self._on_dumps,
+    def doors(self) -> Doors:
+        timeline = self.wrapping({"Timeline.generate_chrome_trace_format": self._written_out})
+        switches = {
+            module: self.wrapping({on: self._switch(what, True), off: self._switch(what, False)})
+            for module, (on, off, what) in _SWITCHES.items()
         }
-
-    def _on_profiler(self, module: ModuleType) -> None:
-        self.replace(module, "start", self._switch("tf.profiler", True))
-        self.replace(module, "stop", self._switch("tf.profiler", False))
-
-    def _on_trace(self, module: ModuleType) -> None:
-        self.replace(module, "trace_on", self._switch("tf.summary.trace_on", True))
-        self.replace(module, "trace_off", self._switch("tf.summary.trace_on", False))
-
-    def _on_timeline(self, module: ModuleType) -> None:
-        self.replace(module.Timeline, "generate_chrome_trace_format", self._written_out)
+        return {"tensorflow.python.client.timeline": timeline, **switches}
 
     def _written_out(self, original: Function) -> Function:
         """Formatting the trace of a run is a part of what tracing costs."""
@@ -62,16 +65,6 @@ class Profilers(Probe):
                 tally(Timeline, sys._getframe().f_back, close(lane, entry))
 
         return generate_chrome_trace_format
-
-    def _on_checks(self, module: ModuleType) -> None:
-        what = "tf.debugging.enable_check_numerics"
-        self.replace(module, "enable_check_numerics", self._switch(what, True))
-        self.replace(module, "disable_check_numerics", self._switch(what, False))
-
-    def _on_dumps(self, module: ModuleType) -> None:
-        what = "tf.debugging.experimental.enable_dump_debug_info"
-        self.replace(module, "enable_dump_debug_info", self._switch(what, True))
-        self.replace(module, "disable_dump_debug_info", self._switch(what, False))
 
     def _switch(self, what: str, on: bool) -> Callable[[Foreign], Foreign]:
         local, open_span = self.recorder.local, self.recorder.open_span

@@ -6,13 +6,12 @@ import os
 import shutil
 import sys
 import threading
-from collections.abc import Callable
 from types import ModuleType
 
 from unslow.facts.profiler import ProfilerWindow
 from unslow.facts.workers import SharedWindow
 from unslow.record.engine.foreign import Foreign, Function
-from unslow.record.engine.probe import Probe
+from unslow.record.engine.probe import Doors, Probe
 from unslow.record.engine.recorder import Lane, clock
 from unslow.record.probes.profiler.window import (
     FEW_EVENTS,
@@ -69,7 +68,7 @@ class StepWindows(Probe):
         self.recorder.signals.shared_step.subscribe(self.name, self._shared_step)
         self.recorder.signals.profiler_taken.subscribe(self.name, self._give_way)
 
-    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+    def doors(self) -> Doors:
         return {_V2: self._on_profiler}
 
     def _on_profiler(self, module: ModuleType) -> None:

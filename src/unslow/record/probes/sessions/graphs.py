@@ -11,7 +11,7 @@ from types import FrameType, ModuleType
 from unslow.facts.schema import Place, Stack
 from unslow.facts.sessions import GraphGrew, RunSite
 from unslow.record.engine.foreign import Foreign, Function
-from unslow.record.engine.probe import Probe
+from unslow.record.engine.probe import Doors, Probe
 from unslow.record.engine.recorder import Lane, Recorder, clock
 
 cpu = time.thread_time_ns
@@ -37,7 +37,7 @@ class Graphs(Probe):
             None  # the class, its own `_do_run`, and ours
         )
 
-    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+    def doors(self) -> Doors:
         # `_do_run` was seen on 2.15 to 2.21: every run of a session passes it, with its tensors
         # and ops resolved. Without it growth goes unseen, and the probe is reported as lost.
         return {"tensorflow.python.client.session": self._on_session}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from unslow.facts.schema import Place, Stack
+from unslow.facts.schema import Stack, stack_of
 from unslow.record.engine.foreign import Foreign
 from unslow.record.engine.frames import UserCode
 
@@ -65,14 +66,6 @@ def queue_wait(ops: Mapping[str, Foreign], times: Spans, user: UserCode) -> Queu
     return QueueWait(
         queue=longest.name,
         waited=covered(times.values()) - covered(others),
-        made=_innermost(longest, user),
+        made=stack_of(itertools.islice(user.of_traceback(longest.traceback), 1)),
         filled_by=sum(len(runner.enqueue_ops) for runner in filling),
     )
-
-
-def _innermost(op: Foreign, user: UserCode) -> Stack:
-    """The user's innermost line that made an op."""
-    for frame in reversed(op.traceback):
-        if user.owns_file(frame.filename):
-            return (Place(frame.filename, frame.lineno, frame.name),)
-    return ()

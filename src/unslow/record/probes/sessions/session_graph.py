@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from unslow.record.engine.foreign import Foreign
 
@@ -175,21 +175,18 @@ class SessionGraph:
         if not kind.startswith("Assign"):
             return True
         value = op.inputs[1].op
-        if kind in ("Assign", "AssignVariableOp") and not self._depends_on(value, variable):
+        if kind in ("Assign", "AssignVariableOp") and not _depends_on(value, variable):
             return False  # an initializer or a restore does not read what it writes
         return not self._mixes(value, variable)
 
     def _mixes(self, op: Foreign, variable: str) -> bool:
         """Whether a value is computed from weights of one shape alone, as a target network's is."""
         shapes = self._shapes()
-        pending, seen = [op], set()
-        while pending:
-            op = pending.pop()
-            if op.type not in _MIXING:
+        seen = set()
+        for each in _made_from(op):
+            if each.type not in _MIXING:
                 return False
-            if op.name not in seen:
-                seen.add(op.name)
-                pending.extend(tensor.op for tensor in op.inputs)
+            seen.add(each.name)
         return any(shapes.get(name) == shapes[variable] for name in seen - {variable})
 
     def _shapes(self) -> dict[str, str]:
@@ -200,17 +197,20 @@ class SessionGraph:
             self._trainable = (len(variables), shapes)
         return self._trainable[1]
 
-    @staticmethod
-    def _depends_on(op: Foreign, variable: str) -> bool:
-        pending, seen = [op], set()
-        while pending:
-            op = pending.pop()
-            if op.name == variable:
-                return True
-            if op.name not in seen:
-                seen.add(op.name)
-                pending.extend(tensor.op for tensor in op.inputs)
-        return False
+
+def _made_from(op: Foreign) -> Iterator[Foreign]:
+    """An op and those that it is computed from, each once."""
+    pending, seen = [op], set()
+    while pending:
+        op = pending.pop()
+        if op.name not in seen:
+            seen.add(op.name)
+            yield op
+            pending.extend(tensor.op for tensor in op.inputs)
+
+
+def _depends_on(op: Foreign, variable: str) -> bool:
+    return any(each.name == variable for each in _made_from(op))
 
 
 def _remembered(known: dict[Foreign, bool], key: Foreign, answer: Callable[[], bool]) -> bool:

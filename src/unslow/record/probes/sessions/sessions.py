@@ -13,7 +13,7 @@ from unslow.facts.sessions import RunsAtLine
 from unslow.record.engine.fast_path import Departure, FastPath, Wrapped, fast_caller, no_path
 from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.live_objects import Living
-from unslow.record.engine.probe import Probe
+from unslow.record.engine.probe import Doors, Probe
 from unslow.record.engine.recorder import Lane, clock
 from unslow.record.engine.weak_table import WeakTable
 from unslow.record.probes.sessions.node_times import lasted
@@ -47,7 +47,7 @@ class Sessions(Probe):
         )
         self.recorder.signals.step.subscribe(self.name, self._inspect)
 
-    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+    def doors(self) -> Doors:
         return {"tensorflow.python.client.session": self._on_session}
 
     def _on_session(self, module: ModuleType) -> None:
@@ -82,10 +82,8 @@ class Sessions(Probe):
         return __init__
 
     def _opened(self, session: Foreign, frame: FrameType | None) -> None:
-        try:
+        with self.fence:
             self._restarts.opened(session, self._graph(session._graph), frame)
-        except Exception as problem:  # noqa: BLE001 - the fence of a probe
-            self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
 
     def _inspect(self, lane: Lane, total: int) -> None:
         """Inspect one whole step, at steps that grow further apart; a trial is timed as it is."""

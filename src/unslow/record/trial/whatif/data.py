@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import FrameType, ModuleType
 
 from unslow.facts.whatif import DatasetBatched, DatasetRebatched, PipelineRead
 from unslow.record.engine.foreign import Foreign, Function
+from unslow.record.engine.probe import Doors
 from unslow.record.engine.weak_table import WeakTable
 from unslow.record.trial.whatif.switch import Switch
 
@@ -24,12 +25,9 @@ class Batch(Switch):
         super().__init__(*parts)
         self._batched: WeakTable[str] = WeakTable()  # the place that batched a dataset
 
-    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
-        return {_DATASETS: self._on_datasets}
-
-    def _on_datasets(self, module: ModuleType) -> None:
-        for name in ("batch", "padded_batch"):
-            self.replace(module.DatasetV2, name, self._marked)
+    def doors(self) -> Doors:
+        ways = ("DatasetV2.batch", "DatasetV2.padded_batch")
+        return {_DATASETS: self.wrapping(dict.fromkeys(ways, self._marked))}
 
     def _marked(self, original: Function) -> Function:
         scaled = self.changed(self._batch)(original)
@@ -100,7 +98,7 @@ class Pipeline(Switch):
         super().__init__(*parts)
         self._inside = False
 
-    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+    def doors(self) -> Doors:
         return {_DATASETS: self._on_datasets}
 
     def _on_datasets(self, module: ModuleType) -> None:

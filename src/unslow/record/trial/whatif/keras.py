@@ -8,6 +8,7 @@ from types import FrameType, ModuleType
 from unslow.facts.whatif import FitStarted, LayersMade, ModelCompiled
 from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.keras_classes import base_trainer, tensorflow_trainer
+from unslow.record.engine.probe import Doors
 from unslow.record.trial.whatif.switch import Switch
 
 _DEFAULT_BATCH = 32  # what fit() takes for arrays when nothing is said
@@ -17,7 +18,7 @@ _COMPILE = ("jit_compile", "steps_per_execution")
 class Compile(Switch):
     name = "whatif-compile"
 
-    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+    def doors(self) -> Doors:
         return {
             "keras.src.trainers.trainer": lambda module: self._on_trainer(base_trainer(module)),
             "keras.src.engine.training": lambda module: self._on_trainer(module.Model),
@@ -39,7 +40,7 @@ class Compile(Switch):
 class Fit(Switch):
     name = "whatif-fit"
 
-    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+    def doors(self) -> Doors:
         return {
             "keras.src.backend.tensorflow.trainer": lambda module: self._on_trainer(
                 tensorflow_trainer(module)
@@ -78,7 +79,7 @@ class Policy(Switch):
 
     name = "whatif-policy"
 
-    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+    def doors(self) -> Doors:
         return {
             "keras.src.dtype_policies.dtype_policy": lambda module: self._set(
                 module.set_dtype_policy

@@ -5,11 +5,12 @@ from __future__ import annotations
 import importlib
 import inspect
 import sys
-from collections.abc import Callable, Mapping
-from types import FrameType, ModuleType
+from collections.abc import Mapping
+from types import FrameType
 
 from unslow.facts.whatif import AccumulationSeen, OptimizerMade
 from unslow.record.engine.foreign import Foreign, Function
+from unslow.record.engine.probe import Doors
 from unslow.record.trial.whatif.switch import Switch
 
 # By the package that the script's own optimizer comes from. TensorFlow 1 has no Adafactor.
@@ -48,7 +49,7 @@ class Optimizer(Switch):
         super().__init__(*parts)
         self._inside = False
 
-    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+    def doors(self) -> Doors:
         return {
             "keras.src.optimizers.base_optimizer": lambda module: self._on_base(
                 module.BaseOptimizer

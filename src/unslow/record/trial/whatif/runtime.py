@@ -16,6 +16,7 @@ from unslow.facts.whatif import (
     WeightsUpdated,
 )
 from unslow.record.engine.foreign import Foreign, Function
+from unslow.record.engine.probe import Doors
 from unslow.record.engine.recorder import Lane
 from unslow.record.probes.functions.signatures import code_place
 from unslow.record.trial.whatif.switch import Switch
@@ -29,11 +30,13 @@ class Runtime(Switch):
 
     name = "whatif-runtime"
 
-    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+    def doors(self) -> Doors:
         return {
             _CONFIG: self._on_config,
             "tensorflow": self._on_tensorflow,
-            "tensorflow.python.client.session": self._on_session,
+            "tensorflow.python.client.session": self.wrapping(
+                {"BaseSession.__init__": self.changed(self._session)}
+            ),
         }
 
     def _on_tensorflow(self, module: ModuleType) -> None:
@@ -77,9 +80,6 @@ class Runtime(Switch):
 
         return enable_op_determinism
 
-    def _on_session(self, module: ModuleType) -> None:
-        self.replace(module.BaseSession, "__init__", self.changed(self._session))
-
     def _session(self, arguments: Mapping[str, Foreign], frame: FrameType) -> dict[str, Foreign]:
         own = arguments.get("config")
         asked = sorted({*_THREADS, "graph"} & set(self.asked))
@@ -111,7 +111,7 @@ class Functions(Switch):
         if not self.asked:
             self._watch()
 
-    def doors(self) -> dict[str, Callable[[ModuleType], None]]:
+    def doors(self) -> Doors:
         return {
             "tensorflow.python.eager.polymorphic_function.polymorphic_function": self._on_functions,
             "tensorflow.python.client.session": self._on_session,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from unslow.analyse.memory.collector_pauses import CollectorPauses, collector_pauses
+from unslow.analyse.memory.collector import CollectorPauses, collector_pauses
 from unslow.analyse.sketches.sketch import Sketch
 from unslow.model import Loop, Phase
 

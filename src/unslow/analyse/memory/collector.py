@@ -1,4 +1,4 @@
-"""The time that Python's garbage collector takes in the steps of a loop."""
+"""The time that Python's garbage collector takes in a loop, and the lines that ask for it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from unslow.model import Forecast, Loop, Phase
+from unslow.analyse import wording as say
+from unslow.analyse.grouping import grouped
+from unslow.facts.memory import Gc
+from unslow.model import Forecast, Location, Loop, Phase, Run
 
 if TYPE_CHECKING:
     from unslow.model import Floats
@@ -66,4 +69,29 @@ def collector_pauses(loop: Loop) -> CollectorPauses:
         early=early,
         late=late,
         grows=bool(fewest >= _TREND) and late > _GROWN * early > 0,
+    )
+
+
+@dataclass(frozen=True)
+class AskedCollections:
+    """What one line of the user's asks for in a loop, itself or through a library."""
+
+    location: Location
+    calls: int
+    seconds: float
+
+
+def asked_collections(run: Run, loop: Loop) -> list[AskedCollections]:
+    """One entry per line, the most expensive first. Facts are thinned out, their totals are not."""
+    asked = [one for one in run.facts_during(loop, Gc) if one.asked and one.stack]
+    by_line = grouped(asked, lambda one: one.key).values()
+    found = [_between(run, collections[0], collections[-1]) for collections in by_line]
+    return sorted(found, key=lambda each: -each.seconds)
+
+
+def _between(run: Run, first: Gc, last: Gc) -> AskedCollections:
+    return AskedCollections(
+        location=say.place(run, last.stack[0]),
+        calls=last.n - first.n + 1,
+        seconds=last.sum - (first.sum - first.took),
     )

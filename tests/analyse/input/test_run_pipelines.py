@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from unslow.analyse.input.pipeline import Pipeline, Stage, pipelines, slowest
+from unslow.analyse.input.pipeline import Pipeline, Stage, slowest
+from unslow.analyse.input.run_pipelines import pipelines
 from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
 from unslow.facts.data import BuiltStage, Dataset, IteratorMade, ModelNode, PipelineReading
 from unslow.facts.schema import Place
