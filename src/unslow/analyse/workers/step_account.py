@@ -28,9 +28,9 @@ from unslow.facts.workers import FULL_RECORDS, RECORDS_PER_WIDTH
 _LEAST_EXCESS = 0.10
 # Steps in which the recorder itself held a worker up for this share of a step are not judged.
 _DISTURBED = 0.10
-LEAST_SHARE = 0.08  # of all steps that others wait for a straggler: a judgement
-# Of that share, without its longest step: what happens once is no straggler. A judgement.
-_BESIDE_LONGEST = 0.5
+# Of all steps that others wait for a straggler, its longest step left out: what happens once is no
+# straggler. A judgement: workers that are alike stay below it, on a busy machine too (measured).
+LEAST_SHARE = 0.08
 _TIMES_OTHERS = 3.0  # what the median other worker causes: noise is shared by all
 _WARM_UP = 3  # steps: workers trace and start at different speeds
 MORE_STARVED = 1.5  # wait for a processor per second of running, against the median worker's
@@ -254,9 +254,8 @@ def stragglers_of(shares: Shares, wall: Floats, count: Ints) -> tuple[int, ...]:
     least = LEAST_SHARE * max(total, 1e-9)
     for row in np.flatnonzero(caused >= least):
         others = np.delete(caused, row)
-        longest = float((shares.blamed * count)[shares.culprit == row].max())
-        is_repeated = caused[row] - longest >= _BESIDE_LONGEST * least
-        if is_repeated and caused[row] >= _TIMES_OTHERS * float(np.median(others)):
+        repeated = caused[row] - float((shares.blamed * count)[shares.culprit == row].max())
+        if repeated >= least and caused[row] >= _TIMES_OTHERS * float(np.median(others)):
             found.append(int(row))
     return tuple(found)
 
