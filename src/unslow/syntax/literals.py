@@ -352,7 +352,7 @@ def _from_attribute(source: Model, expression: ast.Attribute, depth: int) -> Lit
         bindings = made.source.class_attribute(made.node, expression.attr)
         return _from_bindings(made.source, expression, bindings, depth)
     held = _follow(source, expression.value, depth - 1)
-    for store in source.attribute_stores(expression.attr):
+    for store in source.attribute_stores(expression):
         if dotted(store.value) == dotted(expression.value):
             raise Obstacle(f"`{ast.unparse(store)}` is set again here", source, store)
     return _from_object(held, expression, depth)

@@ -220,7 +220,7 @@ def _is_one_of_a_kind(script: Script, method: NamedFunction) -> bool:
     stores = [
         store
         for read in inside(owner, ast.Attribute)
-        for store in script.attribute_stores(read.attr)
+        for store in script.attribute_stores(read)
         if init is None or not script.within(store, init)
     ]
     return not (stores or owner.decorator_list or method_named(owner, "__eq__"))
