@@ -204,7 +204,7 @@ def _from_parameter(source: Model, parameter: ast.arg, depth: int) -> Literal[Mo
     function = source.parents[source.parents[parameter]]
     if not isinstance(function, NAMED_FUNCTIONS):
         raise Obstacle(f"`{parameter.arg}` is the parameter of a lambda", source, parameter)
-    calls = list(_calls_of(source, function))
+    calls = list(program_calls(source, function))
     given = [_given(source, function, parameter, call, depth) for call in calls]
     written = [value for value in given if value is not None]
     default = default_of(function, parameter)
@@ -219,7 +219,7 @@ def _from_parameter(source: Model, parameter: ast.arg, depth: int) -> Literal[Mo
     raise Obstacle(reason, source, function)
 
 
-def _calls_of(source: Model, function: NamedFunction) -> Iterator[Literal[Model]]:
+def program_calls(source: Model, function: NamedFunction) -> Iterator[Literal[Model]]:
     """The calls of a function in every file of the program; of `__init__`, what makes objects."""
     owner = source.class_of_method(function) if function.name == "__init__" else None
     calls = source.possible_calls(function)
