@@ -35,11 +35,11 @@ def _bases(source: Called, owner: ast.ClassDef) -> set[str]:
 
 
 def _names(source: Called, base: ast.expr) -> Iterator[str]:
-    for node in inside([base], ast.Name):
-        yield node.id
-        yield source.full_name(node).rpartition(".")[2]
-        definition = source.definition(node)
+    for name in inside([base], ast.Name):
+        yield name.id
+        yield source.full_name(name).rpartition(".")[2]
+        definition = source.definition(name)
         if definition is not None and isinstance(definition.node, ast.ClassDef):
             yield definition.node.name
-    for node in inside([base], ast.Attribute):
-        yield node.attr
+    for attribute in inside([base], ast.Attribute):
+        yield attribute.attr
