@@ -17,6 +17,8 @@ _ASSIGN_KEYWORDS = words("value delta ref use_locking name read_value")
 _DTYPES = {PythonType.FLOAT: "float32", PythonType.INT: "int32"}
 _CONSTANTS = words("constant convert_to_tensor")
 _ARITHMETIC = words("add subtract multiply divide truediv pow maximum minimum")
+# What is made in a shape, which may be a tensor.
+_SHAPED = words("normal truncated_normal uniform random_normal random_uniform zeros ones")
 # Functions of TensorFlow that surely give one tensor (or variable), so that it has a dtype to ask
 # for.
 _TENSORS = _ARITHMETIC | words(
@@ -75,6 +77,9 @@ def _in_call(script: Script, call: ast.Call, value: ast.expr) -> Fed:
         return Fed(value, call, _own_dtype(script, value))
     if name == "cast" and call.args[:1] == [value]:
         return Fed(value, value, _own_dtype(script, value))
+    is_shape = isinstance(value, ast.Attribute) and value.attr == "shape"
+    if name.rpartition(".")[2] in _SHAPED and is_shape and argument(call, "shape", 0) is value:
+        return Fed(value, value, f"{script.alias('tf', value)}.int32, [None]")
     if name in _ARITHMETIC and len(call.args) == 2 and value in call.args:
         return _computed_with(script, call.args[1 - call.args.index(value)], value)
     what = script.source(value)
