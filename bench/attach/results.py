@@ -79,25 +79,26 @@ def _median_and_most(rounds: Sequence[dict[str, float]], name: str) -> str:
 
 def _after(found: dict[str, Any]) -> Iterator[str]:
     yield (
-        "A step after detaching (three rounds), beside the same training in a process that was never attached to, in "
-        "blocks of 0.05 to 0.1 s by turns; the ratio before attaching is that of the two processes as such."
+        "A step after detaching (three rounds), beside the same training in a process that was never attached to: "
+        "processor time of all threads, in blocks of 0.05 s by turns, before attaching and after. Two processes "
+        "that do the same differ a little; what changed between them is what attaching left behind."
     )
     yield ""
-    yield "| loop | a bare step | ratio before attaching | ratio after detaching |"
-    yield "|---|---|---|---|"
+    yield "| loop | a bare step | change of the ratio, median of the pairs (each) |"
+    yield "|---|---|---|"
     for style, one in found.items():
-        before, after = (_ratio(one[name]) for name in ("before", "after"))
-        yield f"| {style} | {MILLI * one['step']:.2f} ms | {before} | {after} |"
+        changes = changes_of(one)
+        each = ", ".join(f"{change - 1:+.1%}" for change in changes)
+        yield f"| {style} | {MILLI * one['step']:.2f} ms | {statistics.median(changes) - 1:+.1%} ({each}) |"
     yield ""
 
 
-def _ratio(ratios: Sequence[float]) -> str:
-    """The median and an interval that holds it with 95 % certainty, by order statistics."""
-    ordered = sorted(ratios)
-    reach = round(0.98 * len(ordered) ** 0.5)  # 1.96 standard deviations of the rank of the median
-    middle = len(ordered) // 2
-    low, high = ordered[max(0, middle - reach)], ordered[min(len(ordered) - 1, middle + reach)]
-    return f"{statistics.median(ordered):.3f} ({low:.3f} to {high:.3f})"
+def changes_of(found: dict[str, Any]) -> list[float]:
+    """By how much steps take longer than before attaching, for each pair of processes."""
+    return [
+        statistics.median(pair["after"]) / statistics.median(pair["before"])
+        for pair in found["pairs"]
+    ]
 
 
 def _pythons(found: Sequence[dict[str, Any]]) -> Iterator[str]:

@@ -177,12 +177,8 @@ def _compiled_around(script: Script, line: int) -> Fix:
     around = script.function_at(line) or script.tree
     names = [script.name(call.func) for call in inside(around, ast.Call)]
     draws = any(name.startswith(DRAWS) for name in names)
-    return Fix(
-        "compile the code around this line with `tf.function`",
-        Safety.REVIEW if draws else Safety.CLOSE,
-        compiled.files,
-        "It draws other random numbers than before." if draws else "",
-    )
+    title = "compile the code around this line with `tf.function`"
+    return Fix.close(title, compiled.files, draws)
 
 
 @dataclass(frozen=True)

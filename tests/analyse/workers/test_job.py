@@ -10,6 +10,7 @@ import pytest
 from unslow.analyse.sketches.jobs import Hand, JobSketch
 from unslow.analyse.workers.assemble import job_of
 from unslow.analyse.workers.job import NOBODY, Job, State, Work
+from unslow.analyse.workers.members import unread
 from unslow.analyse.workers.reasons import Why, reason_of
 from unslow.analyse.workers.step_account import Table, pace_of, replayed, shares_of, table_of
 from unslow.facts.table import FactTable
@@ -81,6 +82,14 @@ def test_a_replay_keeps_the_wait_that_equal_workers_cause_each_other(workers: in
     assert replay.mean() == pytest.approx(sound.mean(), rel=0.01)
 
 
+def test_a_replay_without_stragglers_is_the_job_as_it_was() -> None:
+    """Two workers end the same steps, one a moment before the other."""
+    late = np.random.default_rng(1).normal(0.0, 0.001, 2000).astype(np.float32)
+    wall = np.array([0.02 + late, 0.02 - late])
+    nobody = np.full(2000, NOBODY, dtype=np.int32)
+    assert replayed(wall, wall, (), nobody).mean() == pytest.approx(0.02, rel=0.001)
+
+
 @pytest.mark.parametrize(
     ("hand", "why"),
     [
@@ -125,7 +134,13 @@ def test_a_missing_worker_is_named() -> None:
     job = job_from(JobSketch("two of three", workers=(EQUAL, EQUAL), missing=1).run())
     assert [worker.state for worker in job.others] == [State.MISSING]
     assert job.others[0].name == "worker 2"
-    assert "1 of 3 workers left no recording" in job.notes
+
+
+def test_an_unreadable_configuration_is_told_once() -> None:
+    changed = {index: {"problem": "JSONDecodeError: line 1"} for index in range(3)}
+    run = with_identities(sketched(EQUAL, EQUAL, EQUAL), changed)
+    assert unread(run) == ["TF_CONFIG could not be read (JSONDecodeError: line 1)"]
+    assert unread(sketched(EQUAL, EQUAL)) == []
 
 
 def test_two_processes_of_one_identity_at_once_are_named() -> None:
@@ -147,7 +162,7 @@ def test_half_of_another_job_is_left_out_and_named() -> None:
     run = with_identities(sketched(*[EQUAL] * 5), {3: {"job": "b"}, 4: {"job": "b"}})
     job = job_from(run)
     assert len(job.workers) == 3
-    assert any("2 of 5 processes are of another job" in note for note in job.notes)
+    assert any("2 of 5 processes belong to another job" in note for note in job.notes)
 
 
 def test_a_late_start_is_a_state_and_no_death() -> None:

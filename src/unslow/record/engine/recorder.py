@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable
 from types import FrameType
 
@@ -65,7 +66,7 @@ class Recorder:
         self.inspecting = 0
         self.collected = 0
         # Where a tf.data iterator was last let go, and nanoseconds that threads waited there.
-        self.iterator_end: Line | None = None
+        self.iterator_ends: deque[Line] = deque(maxlen=1)
         self.waited_for_ends = 0
         self.inspection_times: dict[str, int] = {}  # nanoseconds by probe, in any thread
         self._lock = threading.Lock()
