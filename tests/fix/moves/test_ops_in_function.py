@@ -654,6 +654,14 @@ def test_what_another_file_calls_makes_its_ops_at_the_first_call() -> None:
     ) in text
 
 
+def test_a_shape_is_not_fed_to_what_needs_its_length() -> None:
+    noise = _NOISE.replace(
+        "tf.truncated_normal(data.shape)", "tf.image.flip_up_down(tf.zeros(data.shape))"
+    )
+    with pytest.raises(CannotEdit, match="may need the value"):
+        in_module(noise)
+
+
 @pytest.mark.parametrize("made", ["tf.Graph()", "tf.reset_default_graph()"])
 def test_ops_of_a_first_call_are_not_those_of_another_graph(made: str) -> None:
     with pytest.raises(CannotEdit, match=r"another graph \(net.py:3\)"):

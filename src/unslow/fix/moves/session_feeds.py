@@ -77,8 +77,7 @@ def _in_call(script: Script, call: ast.Call, value: ast.expr) -> Fed:
         return Fed(value, call, _own_dtype(script, value))
     if name == "cast" and call.args[:1] == [value]:
         return Fed(value, value, _own_dtype(script, value))
-    is_shape = isinstance(value, ast.Attribute) and value.attr == "shape"
-    if name.rpartition(".")[2] in _SHAPED and is_shape and argument(call, "shape", 0) is value:
+    if _is_shape(script, call, value):
         return Fed(value, value, f"{script.alias('tf', value)}.int32, [None]")
     if name in _ARITHMETIC and len(call.args) == 2 and value in call.args:
         return _computed_with(script, call.args[1 - call.args.index(value)], value)
@@ -86,6 +85,18 @@ def _in_call(script: Script, call: ast.Call, value: ast.expr) -> Fed:
     raise script.refuse(
         f"`{script.source(call.func)}` may need the value of `{what}` to be made", value
     )
+
+
+def _is_shape(script: Script, call: ast.Call, value: ast.expr) -> bool:
+    """Whether a call fills an array's shape with what is run or computed with as it is.
+
+    Most other functions need to know how many dimensions they get.
+    """
+    is_shape = isinstance(value, ast.Attribute) and value.attr == "shape"
+    filled = last_name(call.func) in _SHAPED and bool(script.alias("tf", value))
+    used = script.parents[call]
+    simply = isinstance(used, ast.BinOp) or is_run(used)
+    return is_shape and filled and simply and argument(call, "shape", 0) is value
 
 
 def assigned(script: Script, call: ast.Call, value: ast.expr) -> ast.expr | None:
