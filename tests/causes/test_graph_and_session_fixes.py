@@ -7,6 +7,7 @@ import pytest
 from unslow.causes import eager_step
 from unslow.causes.eager_step import EagerStep
 from unslow.causes.function_in_loop import FunctionInLoop, _Detail
+from unslow.facts.schema import Place, Stack
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.moves.convert_feed import converted_once
 from unslow.fix.moves.eval_to_run import eval_as_run
@@ -72,33 +73,41 @@ def test_a_graph_that_tensorflow_makes_for_a_line_is_made_once_around_it() -> No
 # Resets
 
 
+def stack(*lines: int) -> Stack:
+    return tuple(Place("train.py", line) for line in lines)
+
+
 def test_a_seed_that_never_changes_goes_in_front_of_the_loop() -> None:
-    edited = once_before_loop(script("for i in x:\n    tf.random.set_seed(1)\n    step(i)\n"), [2])
+    edited = once_before_loop(
+        script("for i in x:\n    tf.random.set_seed(1)\n    step(i)\n"), stack(2)
+    )
     assert edited.text == "tf.random.set_seed(1)\nfor i in x:\n    step(i)\n"
 
 
 def test_a_seed_that_follows_the_loop_starts_at_zero_in_front_of_it() -> None:
-    edited = once_before_loop(script("for i in x:\n    tf.random.set_seed(i)\n    step(i)\n"), [2])
+    edited = once_before_loop(
+        script("for i in x:\n    tf.random.set_seed(i)\n    step(i)\n"), stack(2)
+    )
     assert edited.text == "tf.random.set_seed(0)\nfor i in x:\n    step(i)\n"
 
 
 def test_a_seed_under_a_condition_goes_with_its_condition_where_one_was_set_before() -> None:
     text = "tf.random.set_seed(7)\nfor i in x:\n    if i % 9 == 0:\n        tf.random.set_seed(i)\n    step(i)\n"
     assert (
-        once_before_loop(script(text), [4]).text
+        once_before_loop(script(text), stack(4)).text
         == "tf.random.set_seed(7)\nfor i in x:\n    step(i)\n"
     )
 
 
 def test_the_call_of_a_helper_that_resets_is_what_leaves_the_loop() -> None:
     text = "def fixed():\n    tf.random.set_seed(1)\n\n\nfor i in x:\n    fixed()\n    step(i)\n"
-    edited = once_before_loop(script(text), [2, 6])
+    edited = once_before_loop(script(text), stack(2, 6))
     assert edited.text.endswith("fixed()\nfor i in x:\n    step(i)\n")
 
 
 def test_a_reset_whose_loop_is_elsewhere_is_left_alone() -> None:
-    with pytest.raises(CannotEdit, match="another file"):
-        once_before_loop(script("def fixed():\n    tf.random.set_seed(1)\n"), [2])
+    with pytest.raises(CannotEdit, match="does more than reset"):
+        once_before_loop(script("def fixed():\n    tf.random.set_seed(1)\n"), stack(2))
 
 
 # Unrolled loops

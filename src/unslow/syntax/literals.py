@@ -204,7 +204,7 @@ def _from_parameter(source: Model, parameter: ast.arg, depth: int) -> Literal[Mo
     function = source.parents[source.parents[parameter]]
     if not isinstance(function, NAMED_FUNCTIONS):
         raise Obstacle(f"`{parameter.arg}` is the parameter of a lambda", source, parameter)
-    calls = list(_calls_of(source, function))
+    calls = list(program_calls(source, function))
     given = [_given(source, function, parameter, call, depth) for call in calls]
     written = [value for value in given if value is not None]
     default = default_of(function, parameter)
@@ -219,7 +219,7 @@ def _from_parameter(source: Model, parameter: ast.arg, depth: int) -> Literal[Mo
     raise Obstacle(reason, source, function)
 
 
-def _calls_of(source: Model, function: NamedFunction) -> Iterator[Literal[Model]]:
+def program_calls(source: Model, function: NamedFunction) -> Iterator[Literal[Model]]:
     """The calls of a function in every file of the program; of `__init__`, what makes objects."""
     owner = source.class_of_method(function) if function.name == "__init__" else None
     calls = source.possible_calls(function)
@@ -352,7 +352,7 @@ def _from_attribute(source: Model, expression: ast.Attribute, depth: int) -> Lit
         bindings = made.source.class_attribute(made.node, expression.attr)
         return _from_bindings(made.source, expression, bindings, depth)
     held = _follow(source, expression.value, depth - 1)
-    for store in source.attribute_stores(expression.attr):
+    for store in source.attribute_stores(expression):
         if dotted(store.value) == dotted(expression.value):
             raise Obstacle(f"`{ast.unparse(store)}` is set again here", source, store)
     return _from_object(held, expression, depth)

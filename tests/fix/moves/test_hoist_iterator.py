@@ -53,6 +53,36 @@ def test_a_dataset_that_another_file_sets_is_left_alone() -> None:
         once(_CLASS, 8, modules={"a.py": _CLASS, "b.py": "source.ds = source.ds.take(3)\n"})
 
 
+_UNRELATED = (
+    "\n\nclass Other:\n    def __init__(self, d):\n        self.n = 0\n        self.ds = d\n"
+)
+
+
+def test_an_unrelated_class_may_set_an_attribute_of_that_name() -> None:
+    text = once(_CLASS + _UNRELATED, 8, modules={"a.py": _CLASS, "b.py": _UNRELATED})
+    assert "return next(self.batches)" in text
+
+
+@pytest.mark.parametrize(
+    "derived",
+    [
+        "\nclass Late(Source):\n    def renew(self, d):\n        self.ds = d\n",
+        _UNRELATED + "\n\nBoth = Source\nclass Late(Other, Both):\n    pass\n",
+    ],
+)
+def test_a_class_that_shares_objects_may_set_it(derived: str) -> None:
+    with pytest.raises(CannotEdit, match="set again here"):
+        once(_CLASS + derived, 8)
+
+
+def test_a_class_of_another_file_that_shares_objects_may_set_it() -> None:
+    other = (
+        "from a import Source as S\nclass Late(S):\n    def renew(self, d):\n        self.ds = d\n"
+    )
+    with pytest.raises(CannotEdit, match="another file"):
+        once(_CLASS, 8, modules={"a.py": _CLASS, "b.py": other})
+
+
 def test_a_function_takes_the_next_batch_of_a_dataset_of_the_module() -> None:
     source = "ds = load()\nds = ds.batch(3)\ndef get():\n    return next(iter(ds))\n"
     text = once(source, 4)

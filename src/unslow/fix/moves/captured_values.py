@@ -103,7 +103,7 @@ class _Code:
 
     def _is_set_in_loop(self, read: ast.Attribute) -> bool:
         """Whether an attribute is set in a loop or counted up somewhere else."""
-        stores = self.script.attribute_stores(read.attr)
+        stores = self.script.attribute_stores(read)
         holder = ast.dump(read.value)
         same = [s for s in stores if s not in self.own and ast.dump(s.value) == holder]
         return any(_is_stored_again(self.script, store) for store in same)

@@ -11,7 +11,7 @@ from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import replaced, spelled
 from unslow.fix.moves.extract_function import read_afterwards
 from unslow.fix.moves.shapes import is_arithmetic, is_call, mentions
-from unslow.fix.moves.tensor_array import MOVE_AXIS, arrays, collected, python_starts
+from unslow.fix.moves.tensor_array import MOVE_AXIS, Collection, arrays, collected, python_starts
 from unslow.fix.moves.while_loop import while_loop
 from unslow.syntax.dataflow import flow
 from unslow.syntax.library import TENSOR_LIKE
@@ -74,17 +74,7 @@ def range_to_graph(script: Script, line: int) -> Script:
     function = script.function_of(loop)
     if function is None:
         raise script.refuse("the loop is in no function", loop)
-    branches = _is_converted(script, function)
-    backwards = _counted_down(script, loop)
-    counts = is_call(script, loop.iter, "range") or (backwards is not None and branches)
-    if not counts or not isinstance(loop.target, ast.Name):
-        raise script.refuse("the loop does not count with `range`", loop)
-    collections = [] if backwards is not None else list(collected(script, loop))
-    filled = {collection.append for collection in collections}
-    for node in loop.body:
-        if node not in filled:
-            _plain(script, node, branches)
-    _only_indexes(script, loop, loop.target.id)
+    collections = _plain_collections(script, loop, _is_converted(script, function))
     carried = _carried(script, function, loop, {collection.name for collection in collections})
     spelling = {}
     for name in ("tf.range", "tf.TensorArray", MOVE_AXIS, "tf.while_loop"):
@@ -102,6 +92,21 @@ def range_to_graph(script: Script, line: int) -> Script:
         return script.edit([*splices, replaced(script, loop.iter.func, spelling["tf.range"])])
     names = carried.union(collection.name for collection in collections)
     return script.edit(while_loop(script, loop, names, splices, spelling["tf.while_loop"]))
+
+
+def _plain_collections(script: Script, loop: ast.For, branches: bool) -> list[Collection]:
+    """What a loop collects in lists; raises where it does more than a graph can."""
+    backwards = _counted_down(script, loop)
+    counts = is_call(script, loop.iter, "range") or (backwards is not None and branches)
+    if not counts or not isinstance(loop.target, ast.Name):
+        raise script.refuse("the loop does not count with `range`", loop)
+    collections = [] if backwards is not None else list(collected(script, loop))
+    filled = {collection.append for collection in collections}
+    for node in loop.body:
+        if node not in filled:
+            _plain(script, node, branches)
+    _only_indexes(script, loop, loop.target.id)
+    return collections
 
 
 def _counted_down(script: Script, loop: ast.For) -> ast.expr | None:

@@ -176,29 +176,25 @@ def _last_binding(script: Script, data: ast.Name, bindings: Sequence[Binding]) -
 
 def _in_init(script: Script, node: ast.Call, data: ast.Attribute, endless: bool) -> Script:
     """`next(iter(self.data))` in a method: `self.batches` is made behind `self.data`."""
-    owner = script.enclosing_class(node)
+    last = last_store(script, data)
+    batches = f"{script.source(data.value)}.{script.fresh('batches')}"
+    return _kept(script, node, last, batches, endless)
+
+
+def last_store(script: Script, data: ast.Attribute) -> ast.stmt:
+    """The statement of `__init__` behind which an attribute never changes; raises if none is."""
+    owner = script.enclosing_class(data)
     holder = data.value.id if isinstance(data.value, ast.Name) else ""
     what = script.source(data)
     if owner is None or script.class_of_self(holder, script.scope_at(data)) is not owner:
         raise script.refuse(f"`{what}` is not an attribute of the object that reads it", data)
     init = method_named(owner, "__init__")
-    stores = script.attribute_stores(data.attr)
+    stores = script.attribute_stores(data)
     if init is None or not stores:
         raise script.refuse(f"`{owner.name}` has no `__init__` that sets `{what}`", owner)
     for store in stores:
         if script.statement_of(store) not in init.body or script.source(store) != what:
             raise script.refuse(f"`{what}` may be set again here", store)
     reason = f"`{what}` may be set by another file"
-    script.refuse_if(_is_set_elsewhere(script, data.attr), reason, stores[-1])
-    last = max((script.statement_of(store) for store in stores), key=init.body.index)
-    return _kept(script, node, last, f"{holder}.{script.fresh('batches')}", endless)
-
-
-def _is_set_elsewhere(script: Script, attribute: str) -> bool:
-    """Whether another file sets an attribute of this name on what is not its own object."""
-    stores = [
-        store
-        for other in script.other_files(attribute)
-        for store in other.attribute_stores(attribute)
-    ]
-    return any(last_name(store.value) != "self" for store in stores)
+    script.refuse_if(any(script.stores_elsewhere(data)), reason, stores[-1])
+    return max((script.statement_of(store) for store in stores), key=init.body.index)

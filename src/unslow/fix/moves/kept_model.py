@@ -193,7 +193,7 @@ class _Making:
     def _is_key(self, read: ast.Name, makers: Sequence[ast.stmt]) -> bool:
         """Whether a value tells one model from another, and can be looked up."""
         if read.id == own_name(self._script, self._function):
-            return _is_one_of_a_kind(self._script, self._function)
+            return is_one_of_a_kind(self._script, self._function)
         match makers:
             case [ast.Assign(value=value)] if _is_size(self._script, value):
                 return True
@@ -212,7 +212,7 @@ class _Making:
                 raise self._script.refuse(reason, node)
 
 
-def _is_one_of_a_kind(script: Script, method: NamedFunction) -> bool:
+def is_one_of_a_kind(script: Script, method: NamedFunction) -> bool:
     """Whether objects of a class are told apart, and stay as `__init__` made them."""
     owner = script.class_of_method(method)
     assert owner is not None
@@ -220,8 +220,8 @@ def _is_one_of_a_kind(script: Script, method: NamedFunction) -> bool:
     stores = [
         store
         for read in inside(owner, ast.Attribute)
-        for store in script.attribute_stores(read.attr)
-        if init is None or not script.within(store, init)
+        for store in (*script.attribute_stores(read), *script.stores_elsewhere(read))
+        if init is None or store not in script.parents or not script.within(store, init)
     ]
     return not (stores or owner.decorator_list or method_named(owner, "__eq__"))
 

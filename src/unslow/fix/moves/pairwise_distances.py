@@ -52,14 +52,7 @@ def pairwise_distances(script: Script, line: int) -> Script:
     for name in _NAMES:
         if script.alias(name, found.call) is None:
             return pairwise_distances(spelled(script, name, found.call)[0], line)
-    known = {name.rpartition(".")[2]: script.alias(name, found.call) for name in _NAMES}
-    words = {each: script.fresh(each) for each in ("row_squares", "column_squares", "products")}
-    made = [row.format(rows=rows, columns=columns, **known, **words) for row in _CODE.splitlines()]
-    # What rounds to less than nothing has no root.
-    text = "{maximum}({row_squares} + {column_squares} - 2.0 * {products}, 0.0)"
-    text = text.format(**known, **words)
-    if is_call(script, found.call, *_NORMS):
-        text = f"{known['sqrt']}({text})"
+    made, text = _distances(script, found.call, rows, columns)
     place = script.statement_of(found.call)
     inner = [each for each in script.ancestors(found.call) if script.within(each, place)]
     own = any(isinstance(each, (*COMPREHENSIONS, ast.Lambda)) for each in inner)
@@ -67,6 +60,19 @@ def pairwise_distances(script: Script, line: int) -> Script:
     gone = [removal(script, [step]) for step in found.steps]
     above = put_above(script, place, *made)
     return script.edit([*gone, above, replaced(script, found.call, text)])
+
+
+def _distances(script: Script, call: ast.Call, rows: str, columns: str) -> tuple[list[str], str]:
+    """The statements in front of a reduction, and what takes its place."""
+    known = {name.rpartition(".")[2]: script.alias(name, call) for name in _NAMES}
+    words = {each: script.fresh(each) for each in ("row_squares", "column_squares", "products")}
+    made = [row.format(rows=rows, columns=columns, **known, **words) for row in _CODE.splitlines()]
+    # What rounds to less than nothing has no root.
+    text = "{maximum}({row_squares} + {column_squares} - 2.0 * {products}, 0.0)"
+    text = text.format(**known, **words)
+    if is_call(script, call, *_NORMS):
+        text = f"{known['sqrt']}({text})"
+    return made, text
 
 
 def _is_at(script: Script, pairs: _Pairs, node: ast.stmt) -> bool:

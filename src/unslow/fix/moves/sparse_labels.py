@@ -59,8 +59,8 @@ def _asks_for_columns(script: Script, read: ast.Name) -> bool:
     return False
 
 
-def _sparse(script: Script) -> list[Splice]:
-    """The one loss of the program, and its metrics, for labels that are integers."""
+def _require_plain_loss(script: Script) -> None:
+    """Raises where the program has not just the one loss, or uses the columns of its labels."""
     losses = [each for each in script.every(ast.Constant) if each.value == _LOSS]
     named = [each for each in script.every(ast.Attribute) if script.name(each) in _LOSSES]
     if len(losses) + len(named) != 1:
@@ -73,6 +73,11 @@ def _sparse(script: Script) -> list[Splice]:
     for part in inside(compiles, ast.Attribute):
         of_columns = part.attr in _OF_COLUMNS
         script.refuse_if(of_columns, f"`{part.attr}` compares the columns of labels", part)
+
+
+def _sparse(script: Script) -> list[Splice]:
+    """The one loss of the program, and its metrics, for labels that are integers."""
+    _require_plain_loss(script)
     edits = []
     for text in script.every(ast.Constant):
         if isinstance(text.value, str) and text.value in _SPELLINGS:

@@ -62,13 +62,7 @@ def parts_as_tensors(
     `leaf` is the real number in an argument, such as `weights.root` or `options['rate']`. Other
     parts that may change become tensors as well: one of them would leave every trace in place.
     """
-    match ast.parse(leaf, mode="eval").body:
-        case ast.Attribute(value=ast.Name(id=name), attr=key):
-            form = f"{name}.{{}}"
-        case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str() | int() as key)):
-            form = f"{name}[{{!r}}]"
-        case _:
-            raise CannotEdit(f"`{leaf}` lies too deep in an argument", line)
+    name, key, form = _part(line, leaf)
     try:
         source, parts = find_parts(script, _given(script, line, function, name, body))
     except Obstacle as problem:
@@ -94,6 +88,16 @@ def parts_as_tensors(
         elif kinds or each == leaf:
             raise CannotEdit(f"`{each}` is used in `{function}` in a way that needs a number", line)
     return script.along(source.edit(edits), source)
+
+
+def _part(line: int, leaf: str) -> tuple[str, object, str]:
+    """The argument and the part of it that a text such as `weights.root` names, and its form."""
+    match ast.parse(leaf, mode="eval").body:
+        case ast.Attribute(value=ast.Name(id=name), attr=key):
+            return name, key, f"{name}.{{}}"
+        case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str() | int() as key)):
+            return name, key, f"{name}[{{!r}}]"
+    raise CannotEdit(f"`{leaf}` lies too deep in an argument", line)
 
 
 def other_numbers(
