@@ -41,6 +41,8 @@ def settings() -> None:
 class Training:
     def __init__(self, fault: str, faulty: bool, loop: str, batch: int) -> None:
         self.fault, self.faulty, self.loop, self.batch = fault, faulty, loop, batch
+        self.is_faulty = faulty
+        self.epochs: Sequence[tuple[int, bool]] = ()
         self.strategy = tf.distribute.MultiWorkerMirroredStrategy()
         self.hoard: list[np.ndarray] = []
         self.train: Callable[[tf.Tensor], tf.Tensor] | None = None
@@ -60,10 +62,26 @@ class Training:
         width = 64 if self.fault == "small" else WIDTH
         batch = self.batch * 3 if self.is_("batches") else self.batch
         data = tf.data.Dataset.from_tensors(tf.ones([batch, width])).repeat()
-        if self.is_("input"):  # a Python function here may hang a process that exits
-            # fit() divides each element among the workers, and so its time.
-            data = data.apply(testing.sleep(240_000 if self.loop == "fit" else 120_000))
-        return data.prefetch(1)
+        if self.comes_and_goes():
+            return self.by_turns(data).prefetch(1)
+        return self.slowed(data).prefetch(1) if self.is_("input") else data.prefetch(1)
+
+    def slowed(self, data: tf.data.Dataset) -> tf.data.Dataset:
+        """A Python function here may hang a process that exits."""
+        # fit() divides each element among the workers, and so its time.
+        return data.apply(testing.sleep(240_000 if self.loop == "fit" else 120_000))
+
+    def comes_and_goes(self) -> bool:
+        """Whether one iterator feeds several turns: of those that live for a second little is known."""
+        return self.fault == "input" and len(self.epochs) > 2
+
+    def by_turns(self, data: tf.data.Dataset) -> tf.data.Dataset:
+        """Input that is slow in some epochs."""
+        whole = data.take(0)
+        for steps, has_fault in self.epochs:
+            part = data.take(steps)
+            whole = whole.concatenate(self.slowed(part) if self.is_faulty and has_fault else part)
+        return whole.concatenate(data)
 
     def is_(self, fault: str) -> bool:
         return self.faulty and self.fault == fault
@@ -116,11 +134,12 @@ class Training:
             sum(i * i for i in range(400_000))
 
     def run(self, epochs: Sequence[tuple[int, bool]]) -> None:
-        """Each epoch has an iterator of its own."""
-        is_faulty, evaluate = self.faulty, tf.function(self.loss)
+        """Each epoch has an iterator of its own, unless input comes and goes."""
+        self.epochs, evaluate = epochs, tf.function(self.loss)
+        step = None
         for steps, has_fault in epochs:
-            self.faulty = is_faulty and has_fault
-            step = self.step()
+            self.faulty = self.is_faulty and has_fault
+            step = step if step and self.comes_and_goes() else self.step()
             for number in range(steps):
                 if self.is_("first") and number == 0:
                     time.sleep(3)
@@ -132,8 +151,8 @@ class Training:
 
     def evaluations(self, number: int, evaluate: Callable[[tf.Tensor], tf.Tensor]) -> None:
         """After a step, if it is their turn."""
-        often = self.is_("evaluate") and number % 25 == 24
-        rarely = self.is_("rare-evaluation") and number % 75 == 74
+        often = self.is_("evaluate") and number % 25 == 20
+        rarely = self.is_("rare-evaluation") and number % 75 == 70
         held_out = tf.ones([HELD_OUT, WIDTH])
         for _ in range(150 * often + 6 * rarely):
             evaluate(held_out)
