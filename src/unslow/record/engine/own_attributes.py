@@ -4,8 +4,8 @@ and without making the program slower.
 Since 3.11 Python keeps the attributes of an object in an array, and makes a dict of them once
 somebody reads its `__dict__`, as `vars` does. On 3.11 and 3.12 every access to such an object takes
 longer from then on, for as long as it lives: up to twice as long (measured on 3.11.7 and 3.12.1;
-since 3.13 array and dict are one). An eager step was 2% slower after an inspection. So attributes
-are read by their names there, or as the garbage collector reads them.
+since 3.13 array and dict are one). So attributes are read by their names there, or as the garbage
+collector reads them.
 """
 
 from __future__ import annotations
