@@ -147,10 +147,11 @@ def _advice(buffer: ShuffleBuffer, size: int) -> str:
     )
 
 
-def _shuffle(size: int, buffered: float, length: int = -2) -> Made:
+def _shuffle(size: int, buffered: float, length: int = -2, runs_as: str = "") -> Made:
     return Made(
         "Shuffle",
         1e-5,
+        runs_as,
         line=6,
         elements=32,
         bytes=100_000,
@@ -163,11 +164,7 @@ _READER = Made("TFRecord", 1e-4, line=5, elements=32)
 _BATCH = Made("Batch", 1e-5, "BatchV2", line=7, asked=BuiltStage(kind="Batch", batch_size=32))
 
 
-_DECODED = (
-    Made("Map", 1e-4, line=5, elements=32, bytes=100_000),
-    _shuffle(10_000, 5000),
-    _BATCH,
-)
+_DECODER = Made("Map", 1e-4, line=5, elements=32, bytes=100_000)
 _HIGH = {"rss": [0.65e9, 1.4e9, 1.4e9]}
 
 
@@ -183,10 +180,12 @@ def _buffer(says: str, shuffle: Made) -> Sketch:
     return Sketch(says, phases=_FEW_WAITS, facts=facts)
 
 
-def _after_decoding(says: str, encoded: float) -> Sketch:
+def _after_decoding(says: str, encoded: float, runs_as: str = "") -> Sketch:
     """A buffer of decoded elements, which take up this many bytes before."""
     reader = Made("TFRecord", 1e-4, line=4, elements=32, bytes=encoded)
-    facts = [*pipeline_facts(reader, *_DECODED, wait=1e-4), _reached(1.4e9)]
+    shuffle = _shuffle(10_000, 5000, runs_as=runs_as)
+    stages = pipeline_facts(reader, _DECODER, shuffle, _BATCH, wait=1e-4)
+    facts = [*stages, _reached(1.4e9)]
     return Sketch(says, phases=_FEW_WAITS, facts=facts, ticks=_HIGH)
 
 
@@ -211,6 +210,7 @@ BigShuffle.FIRES = (
         ),
     ),
     _after_decoding("decoded elements in the buffer are a third of the peak", 25_000),
+    _after_decoding("the same in front of a repetition", 25_000, "ShuffleAndRepeat"),
 )
 BigShuffle.QUIET = (
     Sketch(

@@ -133,7 +133,7 @@ def _inflated(run: Run, stage: Stage, before: float) -> InflatedBuffer | None:
     if account is None:
         return None
     buffers = [part for part in account.parts if part.part is Part.BUFFER]
-    held = max((part.bytes for part in buffers if part.name == stage.kind), default=0.0)
+    held = max((part.bytes for part in buffers if part.name == stage.name), default=0.0)
     found = InflatedBuffer(held, _element_bytes(stage), before, account.peak)
     is_much = found.factor >= _INFLATED and is_worth_freeing(account, found.frees)
     return found if is_much else None

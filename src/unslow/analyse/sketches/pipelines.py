@@ -28,6 +28,8 @@ class Made:
     def built(self) -> list[BuiltStage]:
         """As the program built it: two stages where TensorFlow fuses them."""
         stage = self.asked.replace(kind=self.kind, stack=stack_at(self.line))
+        if self.runs_as == "ShuffleAndRepeat":
+            return [BuiltStage(kind="Repeat", stack=stack_at(self.line)), stage]
         if self.runs_as != "MapAndBatch":
             return [stage]
         size = stage.batch_size
