@@ -102,6 +102,25 @@ SHAPES = {
         "train.py",
         5,
     ),
+    "default of a field": (
+        "from dataclasses import dataclass, field\n@dataclass\nclass Config:\n    eager: bool = field(default=True)\n"
+        "cfg = Config()\nuse(cfg.eager)\n",
+        "train.py",
+        4,
+    ),
+    "field that makes an object": (
+        "import dataclasses\n@dataclass\nclass Part:\n    eager: bool = True\n@dataclass\nclass Config:\n"
+        "    part: Part = dataclasses.field(default_factory=Part)\ncfg = Config()\nuse(cfg.part.eager)\n",
+        "train.py",
+        4,
+    ),
+    "field that makes an object by a lambda": (
+        "import dataclasses\n@dataclass\nclass Part:\n    eager: bool = False\n@dataclass\nclass Config:\n"
+        "    part: Part = dataclasses.field(default_factory=lambda: Part(eager=True))\ncfg = Config()\n"
+        "use(cfg.part.eager)\n",
+        "train.py",
+        7,
+    ),
     "class as a namespace": (
         "class Config:\n    eager = True\nuse(Config.eager)\n",
         "train.py",

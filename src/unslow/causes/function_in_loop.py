@@ -70,32 +70,39 @@ class FunctionInLoop(Cause):
     deeper_than = ("retracing", "tiny-batches")
 
     def detect(self, run: Run) -> Iterable[Finding]:
-        for made, found in _traces_by_code(run).items():
-            training = [trace for trace in found if run.in_training(trace.fact)]
-            functions = {trace.fact.function for trace in training}
+        remade: dict[tuple[Location, Location], list[list[OutermostTrace]]] = defaultdict(list)
+        for code, found in _traces_by_code(run).items():
+            functions = {trace.fact.function for trace in _in_training(run, found)}
             if len(functions) >= _FEWEST_FUNCTIONS:
-                yield self._finding(run, made.line, found, training)
+                remade[code.line, code.place].append(found)
+        for (line, _), models in remade.items():
+            yield self._finding(run, line, models)
 
     def _finding(
-        self,
-        run: Run,
-        made: Location,
-        found: Sequence[OutermostTrace],
-        training: Sequence[OutermostTrace],
+        self, run: Run, made: Location, models: Sequence[Sequence[OutermostTrace]]
     ) -> Finding:
-        # The first object would have to be traced anyway.
+        """`models`: the traces of one code, for each set of weights."""
+        found = [trace for each in models for trace in each]
+        training = _in_training(run, found)
+        # The first object of a model would have to be traced anyway.
+        needed = {each[0].fact.function for each in models}
         first = found[0].fact
-        avoidable = [trace for trace in training if trace.fact.function != first.function]
+        avoidable = [trace for trace in training if trace.fact.function not in needed]
         usual = [usual_call(run, trace.fact.function) for trace in avoidable]
         costs = [cost(*pair) for pair in zip(avoidable, usual, strict=True)]
         weights = {trace.fact.function: trace.weight for trace in found}
         objects = sum(weights.values())
         title = f"a new tf.function of {_called(first.name)} is made and traced {objects} times"
-        advice = ""
+        advice = (
+            "Create it once, before the loop or with `@tf.function` on what it compiles, and call "
+            "that in the loop."
+        )
         if first.way == "library":
             code = say.code(say.place(run, made))
             title = f"{code} makes a new graph each time, and traces it: {objects} times"
             advice = "Put the line into a `tf.function` that is created once: it is traced once."
+        if len(models) > 1:
+            title += f", for {len(models)} models"
         is_measured = any(known is not None for known in usual)
         return Finding(
             cause=self.id,
@@ -135,6 +142,10 @@ class FunctionInLoop(Cause):
                 "again, and each new one is traced",
                 "create the tf.function once, before the loop, and call it in the loop",
             )
+
+
+def _in_training(run: Run, found: Iterable[OutermostTrace]) -> list[OutermostTrace]:
+    return [trace for trace in found if run.in_training(trace.fact)]
 
 
 def _evidence(
@@ -224,6 +235,11 @@ def _trace(step: int, function: int, weights: str = "2 from #1", way: str = "dir
 
 FunctionInLoop.FIRES = (
     Sketch("one per step", facts=[_trace(n, n) for n in range(1, 51)], style="function"),
+    Sketch(
+        "one per round, for each of two models",
+        facts=[_trace(n, n, f"2 from #{n % 2}") for n in range(1, 51)],
+        style="function",
+    ),
     Sketch(
         "a jacobian outside of any graph",
         facts=[_trace(n, n, "", "library") for n in range(1, 51)],

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _DEEPEST = 20  # names that lead to names; a configuration that is longer is a puzzle
 _CONVERSIONS = ("bool", "int", "float", "str")
+_FIELDS = ("dataclasses.field", "attrs.field", "attr.ib")
 _NAMESPACES = ("types.SimpleNamespace", "argparse.Namespace")
 _REPLACES = ("dataclasses.replace", "copy.replace")
 _PROPERTIES = ("property", "cached_property")
@@ -424,7 +425,22 @@ def _field(
         return _follow(made.source, given, depth - 1)
     bindings = source.class_attribute(owner, name)
     use = ast.copy_location(ast.Name(name, ast.Load()), owner)
+    default = bindings[0].assigned if len(bindings) == 1 else None
+    if isinstance(default, ast.Call) and source.name(default.func) in _FIELDS:
+        return _follow(source, _default_of_field(source, default), depth - 1)
     return _from_bindings(source, use, bindings, depth)
+
+
+def _default_of_field(source: Source, field: ast.Call) -> ast.expr:
+    """The value that `dataclasses.field` gives where an object is made without one."""
+    default, factory = argument(field, "default"), argument(field, "default_factory")
+    if default is not None:
+        return default
+    if factory is None:
+        raise Obstacle(f"`{ast.unparse(field)}` gives no default", source, field)
+    if isinstance(factory, ast.Lambda):
+        return factory.body
+    return ast.copy_location(ast.Call(factory, [], []), factory)
 
 
 def _argparse_default(source: Source, call: ast.Call, name: str) -> ast.expr:

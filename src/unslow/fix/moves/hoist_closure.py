@@ -78,7 +78,7 @@ def _closure(script: Script, node: ast.stmt, around: NamedFunction) -> _Closure:
     assigned = node if isinstance(node, ast.Assign) else None
     code = node if assigned is None else _wrapped(script, assigned, around)
     if not isinstance(code, NAMED_FUNCTIONS) or script.function_of(code) is not around:
-        raise script.refuse("the function is not made on this line", node)
+        raise script.refuse("the function that is compiled is not defined beside this line", node)
     holder = _holder(script, around)
     names = _captured(script, code)
     # In the order of the outer function's parameters, then in that of their use.

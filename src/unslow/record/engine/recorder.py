@@ -20,6 +20,7 @@ from unslow.record.engine.kept_sources import KeptSources
 from unslow.record.engine.lanes import Lane, Lanes, clock
 from unslow.record.engine.limits import ALONE
 from unslow.record.engine.line_tallies import LineTallies
+from unslow.record.engine.safe_inspection import module_file
 from unslow.record.engine.signals import Signals
 from unslow.record.engine.thread_stacks import Line
 from unslow.runfolder.layout import Writer
@@ -78,6 +79,8 @@ class Recorder:
         self.tally, self.tallier = self._tallies.add, self._tallies.adder
         self.is_tallied = self._tallies.has
         self.keep_source = self._sources.keep
+        self._modules = 0  # that were imported when the user's were last kept
+        self.signals.tick.subscribe("sources", self.keep_modules)
 
     def header(self) -> None:
         """The first line of a process: who it is, and how its clock maps to the wall's."""
@@ -109,6 +112,13 @@ class Recorder:
         for place in stack:
             self.keep_source(place.file)
         return stack
+
+    def keep_modules(self) -> None:
+        """Keep the user's modules that were imported since the last time, as they are on disk."""
+        modules = list(sys.modules.values())
+        if len(modules) != self._modules:
+            self._modules = len(modules)
+            self._sources.keep_beside(map(module_file, modules), self.user.owns_file)
 
     def write_tallies(self, steps: int) -> None:
         """Write the running totals that have changed since they were last written."""
