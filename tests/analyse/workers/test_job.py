@@ -12,7 +12,14 @@ from unslow.analyse.workers.assemble import job_of
 from unslow.analyse.workers.job import NOBODY, Job, State, Work
 from unslow.analyse.workers.members import unread
 from unslow.analyse.workers.reasons import Why, reason_of
-from unslow.analyse.workers.step_account import Table, pace_of, replayed, shares_of, table_of
+from unslow.analyse.workers.step_account import (
+    Table,
+    pace_of,
+    replayed,
+    shares_of,
+    stragglers_of,
+    table_of,
+)
 from unslow.facts.table import FactTable
 from unslow.facts.workers import SyncBlock, WorkerIdentity
 from unslow.model import Run
@@ -218,6 +225,31 @@ def test_moving_data_is_no_own_work() -> None:
     table.mean["network"][:] = 0.008  # of the 20 ms that it runs after the first launch
     shares = shares_of(table, pace_of(table, {}))
     assert np.nanmedian(shares.transfer) == pytest.approx(0.010, rel=0.05)
+
+
+@pytest.mark.parametrize(("more", "culprit"), [(0.006, NOBODY), (0.03, 1)])
+def test_computing_beyond_what_moving_data_takes_is_a_workers_own(
+    more: float, culprit: int
+) -> None:
+    """8 ms are known to be spent on data, and threads that are not known may spend as much."""
+    table = table_from(EQUAL, Hand(USUAL, inside=0.02 + more))
+    table.mean["network"][:] = 0.008
+    shares = shares_of(table, pace_of(table, {}))
+    assert (shares.culprit[shares.judged] == culprit).all()
+
+
+@pytest.mark.parametrize(("longer", "found"), [(0.0, ()), (0.03, (1,))])
+def test_steps_in_which_a_worker_is_late_by_an_estimate_are_longer(
+    longer: float, found: tuple[int, ...]
+) -> None:
+    """tf.data's model of an iterator may say that it waits, and the step takes no longer."""
+    table = table_from(EQUAL, EQUAL)
+    table.mean["wall"][:] += 0.03
+    table.mean["wall"][:, 100:] += longer
+    starving = np.zeros_like(table.end)
+    starving[1, 100:] = 0.03
+    shares = shares_of(table, pace_of(table, {}, starving))
+    assert stragglers_of(shares, table.mean["wall"], table.columns.count) == found
 
 
 def test_the_recorder_that_runs_while_a_worker_waits_is_no_own_work() -> None:
