@@ -135,7 +135,7 @@ def _together(group: Sequence[Finding]) -> Finding:
     evidence = list(lead.evidence)
     alike = sum(finding.stretch == lead.stretch for finding in group)
     if alike > 1:
-        evidence.append(Evidence("loops or processes with it, in all", alike))
+        evidence.append(Evidence("findings like it at this line, in all", alike))
     beside = whole - taken.pop(lead.stretch)
     if beside > 0:
         evidence.append(Evidence("of it in other parts of the run", beside, "s"))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from unslow.analyse.memory.hoards import Hoard
+from unslow.analyse.sketches.sketch import Sketch, at
 from unslow.causes.hoarded_tensors import HoardedTensors, _advice
 from unslow.diagnose import diagnose
-from unslow.facts.memory import Container
+from unslow.facts.memory import Container, Containers
 from unslow.model import Fix, Safety
 
 
@@ -24,6 +25,24 @@ def test_slices_of_large_arrays_are_stored_as_copies() -> None:
     fix = diagnosis.fixes[0]
     assert isinstance(fix, Fix) and fix.safety is Safety.EXACT
     assert "self.history.append(states[:, 0].copy())" in fix.files["train.py"]
+
+
+def test_containers_that_one_line_fills_are_one_finding_with_the_growth_of_all() -> None:
+    source = "def train(self):\n    for x in data:\n        for name in names:\n            self.kept[name].append(step(x))\n"
+    usual = Container(
+        path="", file="train.py", function="train", kind="list", element="tensor float32[500]"
+    )
+    facts = []
+    for step in (16, 22, 31, 44, 61, 86, 120, 168, 235, 329):
+        found = [
+            usual.replace(path=f"self.kept['{name}']", length=step, bytes=step * each)
+            for name, each in (("a", 2e5), ("b", 1e5))
+        ]
+        facts.append(at(step, Containers(step=step, found=tuple(found))))
+    run = Sketch("two lists at a line", [0.01] * 400, facts=facts, source=source).run()
+    [finding] = HoardedTensors().detect(run)
+    assert finding.title.startswith("`self.kept['a']` and 1 more container keep 300 kB of every")
+    assert finding.forecast is not None and finding.forecast.bytes == pytest.approx(4000 * 3e5)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import numpy as np
 
 from unslow.record.probes.functions.compiled import batch_size, shapes, traces_of
 from unslow.record.probes.functions.signatures import weights_of
+from unslow.record.probes.functions.unusual_calls import _sides
 
 
 class _Variable:
@@ -22,6 +23,10 @@ def test_arrays_have_shapes_as_tensors_do() -> None:
     tokens = np.zeros((8, 31), np.int32)
     assert shapes((tokens, {"tags": tokens}), {"weight": np.ones(3)}) == ((8, 31), (8, 31), (3,))
     assert batch_size((3.0, tokens)) == 8 * 31
+
+
+def test_a_tensor_of_a_graph_may_have_sides_that_are_not_known() -> None:
+    assert _sides(((None, None, 48), (16, 4), None)) == ((0, 0, 48), (16, 4), ())
 
 
 def test_graphs_that_share_most_of_their_variables_are_alike() -> None:

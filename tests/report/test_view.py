@@ -13,11 +13,12 @@ from unslow.analyse.sketches.pipelines import Made, pipeline_facts
 from unslow.analyse.sketches.sketch import Sketch, at
 from unslow.facts.data import BuiltStage
 from unslow.facts.functions import Trace
+from unslow.facts.memory import MemoryHigh
 from unslow.facts.process import ITERATOR_END, Imported
 from unslow.facts.profiler import ProfilerWindow
 from unslow.facts.schema import Place
 from unslow.facts.sessions import GraphGrew
-from unslow.model import Diagnosis, Forecast, Location, Phase, Run, Sample, Shape, Trend
+from unslow.model import Diagnosis, Finding, Forecast, Location, Phase, Run, Sample, Shape, Trend
 from unslow.report.view import clean, view_of
 from unslow.report.view.charts import bucket_starts
 from unslow.report.view.loops import trend_text
@@ -94,6 +95,20 @@ def test_a_run_that_got_slower_without_a_cause_is_not_called_healthy() -> None:
     verdict = view_of(GALLERY["slower"]())["verdict"]
     assert verdict["kind"] == "unexplained"
     assert "35% of the training is unexplained" in verdict["more"]
+
+
+def test_steps_that_got_slower_are_not_said_to_get_faster_beside_an_honest_answer() -> None:
+    seconds = [0.01 + 0.0001 * step for step in range(200)]
+    busy = Finding("noisy-machine", "the cores were taken", None, 1.0, (), fault=False)
+    run = Sketch("slower", seconds, phases={Phase.RUN: 1.0}).run()
+    diagnosis = Diagnosis(run, (busy,), {}, (), 0.0, 0.0, 0.0)
+    assert "a step, up from 10" in view_of(diagnosis)["verdict"]["text"]
+
+
+def test_the_peak_of_memory_is_the_one_that_is_split_into_its_parts() -> None:
+    high = at(50, MemoryHigh(bytes=9e8, rss=8e8))
+    run = Sketch("a peak between two ticks", facts=[high], ticks={"rss": [5e8, 7e8, 6e8]}).run()
+    assert of_run(run)["memory"][0]["peak_bytes"] == 9e8  # type: ignore[index]
 
 
 def test_what_could_not_be_judged_stands_beside_a_healthy_verdict() -> None:

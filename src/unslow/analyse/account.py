@@ -19,6 +19,7 @@ from unslow.analyse.account_parts import (
     outside_parts,
 )
 from unslow.analyse.graphs.eager_calls import Region
+from unslow.analyse.loop_phases import STARTING
 from unslow.analyse.stretches import IMPORT, ORDER, TRAINING, gaps
 from unslow.model import Finding, Loop, Process, Run, Sample
 
@@ -146,10 +147,15 @@ def _claimed(findings: Sequence[Finding], most: float) -> tuple[list[Part], floa
 _GIVES = (Kind.WASTE, Kind.REST, Kind.COMPUTE, Kind.KNOWN)  # whose seconds findings explain first
 
 
+def _gives(part: Part) -> int:
+    """Its place; what recreates iterators needlessly also explains that they are started."""
+    return _GIVES.index(Kind.WASTE if part.name == STARTING else part.kind)
+
+
 def _without(parts: Sequence[Part], taken: float) -> list[Part]:
     """What is left of the parts once findings have taken theirs: overhead first, compute last."""
     left = []
-    for part in sorted(parts, key=lambda part: _GIVES.index(part.kind)):
+    for part in sorted(parts, key=_gives):
         seconds = max(0.0, part.seconds - taken)
         taken = max(0.0, taken - part.seconds)
         left.append(replace(part, seconds=seconds))

@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 from unslow.analyse.graphs.eager_calls import Dispatching, Region, dispatching, region_of
 from unslow.analyse.graphs.first_step import first_step
 from unslow.analyse.grouping import grouped
-from unslow.analyse.input.waits import hidden_in_runs
+from unslow.analyse.input.data_times import NONE, data_times
 from unslow.analyse.loop_phases import (
     CALLED,
     ENDING,
     IMPORTING,
     OWN_PYTHON,
     PHASE_NAMES,
+    STARTING,
     is_between_calls,
     name_of,
     rest_shares,
@@ -61,10 +62,11 @@ class Part:
 def by_phase(run: Run, loops: Sequence[Loop], first: Mapping[Phase, float]) -> list[Part]:
     """The recorded phases, without what first steps paid for once."""
     seconds = {phase: sum(loop.phase(phase) for loop in loops) - first[phase] for phase in Phase}
-    hidden = hidden_in_runs(run)
-    waited = sum(hidden.get(loop, 0.0) for loop in loops)
+    times = data_times(run)
+    of_data = [times.get(loop, NONE) for loop in loops]
+    waited, starting = sum(each.hidden for each in of_data), sum(each.starting for each in of_data)
     seconds[Phase.RUN] -= waited
-    seconds[Phase.INPUT] += waited
+    seconds[Phase.INPUT] += waited - starting
     kinds = dict(_KINDS)
     if not any(loop.trains for loop in loops):
         kinds[Phase.INPUT] = Kind.KNOWN  # the pipeline is what the program computes
@@ -72,6 +74,8 @@ def by_phase(run: Run, loops: Sequence[Loop], first: Mapping[Phase, float]) -> l
         Part(name, seconds[phase], kinds.get(phase, Kind.WASTE))
         for phase, name in PHASE_NAMES.items()
     ]
+    most = max(of_data, key=lambda each: each.starting, default=NONE)
+    parts.append(Part(STARTING, starting, Kind.KNOWN, most.made_at))
     return [part for part in parts if part.seconds]
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+from unslow.analyse.input.data_times import NONE as NO_DATA
+from unslow.analyse.input.data_times import DataTime
 from unslow.analyse.stats.robust import ratio
 from unslow.facts.process import ITERATOR_END, MODULE_IMPORT
 from unslow.model import Loop, Phase, Sample
@@ -22,25 +24,29 @@ PHASE_NAMES = {
     Phase.GC: "garbage collection",
     Phase.EVAL: "validation and prediction",
 }
+STARTING = "starting an iterator"
 ENDING = "ending an iterator"
 IMPORTING = "importing modules"
 OWN_PYTHON = "your own Python"
 CALLED = "your calls to TensorFlow"
+_STARTING_KEY = "starting"
 _KEYS = {CALLED: "called", ENDING: "ending", IMPORTING: "importing"}  # beside those of the phases
 _NAMED_LEAVES = {ITERATOR_END: ENDING, MODULE_IMPORT: IMPORTING}
 
 
 def split_phases(
-    loop: Loop, hidden: float = 0.0, rest: Mapping[str, float] | None = None
+    loop: Loop, data: DataTime = NO_DATA, rest: Mapping[str, float] | None = None
 ) -> dict[str, float]:
     """Seconds of a loop by the name of the phase, for tables.
 
-    `hidden` seconds of compiled steps are a wait for data. `rest` are shares of what is left of a
-    step beside the phases: what is in none of them is the user's own Python.
+    `rest` are shares of what is left of a step beside the phases: what is in none of them is the
+    user's own Python.
     """
     taken = {phase.name.lower(): loop.phase(phase) for phase in Phase}
-    taken["run"] -= hidden
-    taken["input"] += hidden
+    taken["run"] -= data.hidden
+    taken["input"] += data.hidden - data.starting
+    if data.starting:
+        taken[_STARTING_KEY] = data.starting
     left = taken["other"]
     for name, key in _KEYS.items():
         share = (rest or {}).get(name, 0.0)

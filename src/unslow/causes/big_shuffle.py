@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from unslow.analyse import wording as say
 from unslow.analyse.input import run_pipelines
@@ -148,10 +148,11 @@ def _advice(buffer: ShuffleBuffer, size: int) -> str:
     )
 
 
-def _shuffle(size: int, buffered: float, length: int = -2) -> Made:
+def _shuffle(size: int, buffered: float, length: int = -2, runs_as: str = "") -> Made:
     return Made(
         "Shuffle",
         1e-5,
+        runs_as,
         line=6,
         elements=32,
         bytes=100_000,
@@ -164,7 +165,7 @@ _READER = Made("TFRecord", 1e-4, line=5, elements=32)
 _BATCH = Made("Batch", 1e-5, "BatchV2", line=7, asked=BuiltStage(kind="Batch", batch_size=32))
 
 
-_DECODED = Made("Map", 1e-4, line=5, elements=32, bytes=100_000)
+_DECODER = Made("Map", 1e-4, line=5, elements=32, bytes=100_000)
 _HIGH = {"rss": [0.65e9, 1.4e9, 1.4e9]}
 
 
@@ -183,8 +184,9 @@ def _buffer(says: str, shuffle: Made) -> Sketch:
 def _after_decoding(says: str, encoded: float, runs_as: str = "") -> Sketch:
     """A buffer of decoded elements, which take up this many bytes before."""
     reader = Made("TFRecord", 1e-4, line=4, elements=32, bytes=encoded)
-    shuffle = replace(_shuffle(10_000, 5000), runs_as=runs_as)
-    facts = [*pipeline_facts(reader, _DECODED, shuffle, _BATCH, wait=1e-4), _reached(1.4e9)]
+    shuffle = _shuffle(10_000, 5000, runs_as=runs_as)
+    stages = pipeline_facts(reader, _DECODER, shuffle, _BATCH, wait=1e-4)
+    facts = [*stages, _reached(1.4e9)]
     return Sketch(says, phases=_FEW_WAITS, facts=facts, ticks=_HIGH)
 
 
@@ -209,7 +211,7 @@ BigShuffle.FIRES = (
         ),
     ),
     _after_decoding("decoded elements in the buffer are a third of the peak", 25_000),
-    _after_decoding("the same where TensorFlow fuses it with repeat", 25_000, "ShuffleAndRepeat"),
+    _after_decoding("the same in front of a repetition", 25_000, "ShuffleAndRepeat"),
 )
 BigShuffle.QUIET = (
     Sketch(

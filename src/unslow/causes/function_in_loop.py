@@ -20,6 +20,7 @@ from unslow.cause import Cause, Spot
 from unslow.facts.functions import Trace
 from unslow.facts.schema import Place
 from unslow.fix.edit.script import CannotEdit, Script
+from unslow.fix.moves.compile_method import MadeOfMethod, compile_method, made_of_method
 from unslow.fix.moves.compile_step import compile_step
 from unslow.fix.moves.hoist_closure import closure_once
 from unslow.fix.moves.hoist_function import function_once
@@ -38,6 +39,7 @@ class _Detail:
     """What the fix needs to know."""
 
     by_library: bool  # TensorFlow itself makes the function, for the user's line
+    code: Place | None = None  # what is compiled
 
 
 class FunctionInLoop(Cause):
@@ -68,32 +70,39 @@ class FunctionInLoop(Cause):
     deeper_than = ("retracing", "tiny-batches")
 
     def detect(self, run: Run) -> Iterable[Finding]:
-        for made, found in _traces_by_code(run).items():
-            training = [trace for trace in found if run.in_training(trace.fact)]
-            functions = {trace.fact.function for trace in training}
+        remade: dict[tuple[Location, Location], list[list[OutermostTrace]]] = defaultdict(list)
+        for code, found in _traces_by_code(run).items():
+            functions = {trace.fact.function for trace in _in_training(run, found)}
             if len(functions) >= _FEWEST_FUNCTIONS:
-                yield self._finding(run, made.line, found, training)
+                remade[code.line, code.place].append(found)
+        for (line, _), models in remade.items():
+            yield self._finding(run, line, models)
 
     def _finding(
-        self,
-        run: Run,
-        made: Location,
-        found: Sequence[OutermostTrace],
-        training: Sequence[OutermostTrace],
+        self, run: Run, made: Location, models: Sequence[Sequence[OutermostTrace]]
     ) -> Finding:
-        # The first object would have to be traced anyway.
+        """`models`: the traces of one code, for each set of weights."""
+        found = [trace for each in models for trace in each]
+        training = _in_training(run, found)
+        # The first object of a model would have to be traced anyway.
+        needed = {each[0].fact.function for each in models}
         first = found[0].fact
-        avoidable = [trace for trace in training if trace.fact.function != first.function]
+        avoidable = [trace for trace in training if trace.fact.function not in needed]
         usual = [usual_call(run, trace.fact.function) for trace in avoidable]
         costs = [cost(*pair) for pair in zip(avoidable, usual, strict=True)]
         weights = {trace.fact.function: trace.weight for trace in found}
         objects = sum(weights.values())
         title = f"a new tf.function of {_called(first.name)} is made and traced {objects} times"
-        advice = ""
+        advice = (
+            "Create it once, before the loop or with `@tf.function` on what it compiles, and call "
+            "that in the loop."
+        )
         if first.way == "library":
             code = say.code(say.place(run, made))
             title = f"{code} makes a new graph each time, and traces it: {objects} times"
             advice = "Put the line into a `tf.function` that is created once: it is traced once."
+        if len(models) > 1:
+            title += f", for {len(models)} models"
         is_measured = any(known is not None for known in usual)
         return Finding(
             cause=self.id,
@@ -106,7 +115,7 @@ class FunctionInLoop(Cause):
             ),
             advice=advice,
             certainty=Certainty.MEASURED if is_measured else Certainty.LIKELY,
-            detail=_Detail(first.way == "library"),
+            detail=_Detail(first.way == "library", first.place),
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
@@ -117,6 +126,9 @@ class FunctionInLoop(Cause):
             edited = function_once(script, line)
         except CannotEdit:
             statement = script.statement_at(line)
+            made = made_of_method(script, statement)
+            if made is not None and detail.code is not None:
+                return _compiled_where_defined(script, made, detail.code)
             if statement is None or script.loops_around(statement):
                 raise
             return _shared(script, line)
@@ -130,6 +142,10 @@ class FunctionInLoop(Cause):
                 "again, and each new one is traced",
                 "create the tf.function once, before the loop, and call it in the loop",
             )
+
+
+def _in_training(run: Run, found: Iterable[OutermostTrace]) -> list[OutermostTrace]:
+    return [trace for trace in found if run.in_training(trace.fact)]
 
 
 def _evidence(
@@ -150,6 +166,20 @@ def _shared(script: Script, line: int) -> Fix:
     """One function for all calls of what makes it at a line."""
     title = "make the compiled function once, and hand in what it used around it"
     return Fix(title, Safety.CLOSE, {script.path: closure_once(script, line).text})
+
+
+def _compiled_where_defined(script: Script, made: MadeOfMethod, code: Place) -> Fix:
+    """A method is compiled where it is defined, once for each object."""
+    compiled = compile_method(script, made, code)
+    return Fix(
+        f"compile `{compiled.name}` where it is defined: each object then keeps its function",
+        Safety.REVIEW if compiled.draws else Safety.CLOSE,
+        compiled.script.files,
+        "Its random numbers go on from call to call; before, each new function drew the first "
+        "ones again."
+        if compiled.draws
+        else "",
+    )
 
 
 def _compiled_around(script: Script, line: int) -> Fix:
@@ -205,6 +235,11 @@ def _trace(step: int, function: int, weights: str = "2 from #1", way: str = "dir
 
 FunctionInLoop.FIRES = (
     Sketch("one per step", facts=[_trace(n, n) for n in range(1, 51)], style="function"),
+    Sketch(
+        "one per round, for each of two models",
+        facts=[_trace(n, n, f"2 from #{n % 2}") for n in range(1, 51)],
+        style="function",
+    ),
     Sketch(
         "a jacobian outside of any graph",
         facts=[_trace(n, n, "", "library") for n in range(1, 51)],

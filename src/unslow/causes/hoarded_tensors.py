@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from unslow.analyse import wording as say
+from unslow.analyse.grouping import grouped
 from unslow.analyse.memory.hoards import JOINED, READS, Hoard, hoards
 from unslow.analyse.memory.process_memory import memory_left, steps_until_full
 from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause, Spot
 from unslow.facts.memory import Container, Containers, Live
 from unslow.fix.edit.script import Script
-from unslow.fix.moves.bound_container import keep_latest, keep_numbers, keep_tail
+from unslow.fix.moves.bound_container import (
+    bounded_cache,
+    keep_latest,
+    keep_numbers,
+    keep_tail,
+)
 from unslow.fix.moves.store_copy import store_copy
 from unslow.model import (
     Certainty,
@@ -32,6 +38,7 @@ from unslow.syntax.nodes import method_of
 _SCALAR = re.compile(r"tensor \w*\[\]")
 _LARGE = re.compile(r"(tensor|array) \w*\[\d")  # has dimensions: no number can stand for it
 _CACHE = "cache"
+_MOST_NAMED = 4  # containers beside the largest: a line may fill hundreds
 
 _KEEP_LESS = (
     "Keep numbers instead of tensors in `{path}` (`float(loss)`), a running metric, or only the "
@@ -82,13 +89,18 @@ class HoardedTensors(Cause):
 
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:
-            for hoard in hoards(run, loop):
-                yield self._finding(run, loop, hoard)
+            # What has no known line is of a container by itself.
+            by_line = grouped(hoards(run, loop), lambda hoard: hoard.line or hoard.container.path)
+            for together in by_line.values():
+                yield self._finding(run, loop, together)
 
-    def _finding(self, run: Run, loop: Loop, hoard: Hoard) -> Finding:
-        container, rate, held = hoard.container, hoard.bytes_per_step, hoard.held
+    def _finding(self, run: Run, loop: Loop, together: Sequence[Hoard]) -> Finding:
+        """`together`: containers that one line fills."""
+        hoard = max(together, key=lambda each: each.held)
+        rate = sum(each.bytes_per_step for each in together)
+        held = sum(each.held for each in together)
         left = memory_left(run.process_of(loop))
-        title = f"`{container.path}` keeps {say.size(rate)} of every step: "
+        title = f"{_named(hoard, len(together) - 1)} {say.size(rate)} of every step: "
         title += f"{say.size(held)} after {loop.steps:,} steps"
         if hoard.shown:
             title += f", through views of {say.size(hoard.shown)}"
@@ -107,7 +119,7 @@ class HoardedTensors(Cause):
                 text=steps_until_full(left, rate),
             ),
             certainty=Certainty.LIKELY if is_inferred else Certainty.MEASURED,
-            evidence=tuple(_evidence(loop, hoard, left)),
+            evidence=tuple(_evidence(loop, hoard, together, left)),
             advice=_advice(hoard),
             detail=hoard,
         )
@@ -115,6 +127,10 @@ class HoardedTensors(Cause):
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         where, hoard = finding.place, finding.detail_of(Hoard)
         path = hoard.container.path
+        if hoard.container.kind == _CACHE:
+            files = {where.file: bounded_cache(script, where.line).text}
+            note = "What it forgets is computed again when it is asked for."
+            return Fix(f"limit the cache of `{path}`", Safety.REVIEW, files, note)
         if hoard.line is None or hoard.container.kind in _ADVICE:
             return None
         if hoard.shown:
@@ -158,7 +174,16 @@ def _advice(hoard: Hoard) -> str:
     return _ADVICE.get(container.kind, usual).format(path=container.path)
 
 
-def _evidence(loop: Loop, hoard: Hoard, left: float) -> Iterator[Evidence]:
+def _named(hoard: Hoard, others: int) -> str:
+    path = hoard.container.path
+    if not others:
+        return f"`{path}` keeps"
+    return f"`{path}` and {others} more container{'s' if others > 1 else ''} keep"
+
+
+def _evidence(
+    loop: Loop, hoard: Hoard, together: Sequence[Hoard], left: float
+) -> Iterator[Evidence]:
     container = hoard.container
     yield Evidence("container", container.path)
     yield Evidence("elements", container.length)
@@ -170,6 +195,9 @@ def _evidence(loop: Loop, hoard: Hoard, left: float) -> Iterator[Evidence]:
     if hoard.is_hidden:
         yield Evidence("seen by", "all tensors that Python holds; no other container grows")
     yield Evidence("growth", round(hoard.bytes_per_step / 1e6, 3), "MB per step")
+    others = [each.container.path for each in together if each is not hoard]
+    if others:
+        yield Evidence("also filled at this line", ", ".join(others[:_MOST_NAMED]))
     if hoard.is_slowing:
         yield Evidence("a step at first", loop.trend.before, "s")
         yield Evidence("a step at the end", loop.trend.after, "s")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Iterable, Iterator
 
 from unslow.analyse import wording as say
@@ -18,7 +17,7 @@ from unslow.analyse.sketches.pipelines import Made, pipeline_facts
 from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
 from unslow.cause import Cause
 from unslow.facts.data import BuiltStage
-from unslow.facts.functions import Constants
+from unslow.facts.functions import Constants, Trace, UnusualCall
 from unslow.facts.keras import Fit, Prediction, Validation
 from unslow.facts.memory import (
     Broadcast,
@@ -31,17 +30,28 @@ from unslow.facts.memory import (
 )
 from unslow.facts.schema import Fact, Place
 from unslow.fix.edit.script import Script
-from unslow.fix.edit.statements import insert_after, replaced, spelled
+from unslow.fix.edit.statements import insert_after
 from unslow.fix.moves.call_arguments import rename_call, set_keyword
+from unslow.fix.moves.constants_outside import constants_outside
 from unslow.fix.moves.dataset_cache import repeat_behind_cache
 from unslow.fix.moves.dataset_pipeline import work_ahead_tuned
 from unslow.fix.moves.float32 import narrow
+from unslow.fix.moves.pairwise_distances import pairwise_distances
 from unslow.fix.moves.predict_instead import predict_instead
-from unslow.model import Certainty, Evidence, Finding, Fix, Location, Refusal, Run, Safety
-from unslow.syntax.library import Kind
+from unslow.fix.moves.smaller_slices import smaller_slices
+from unslow.fix.moves.sparse_labels import sparse_labels
+from unslow.model import (
+    Certainty,
+    Evidence,
+    Finding,
+    Fix,
+    Location,
+    Phase,
+    Refusal,
+    Run,
+    Safety,
+)
 
-_TO_ONE_HOT = "to_categorical"
-_LOSS = "categorical_crossentropy"
 _WHOLE = "predict_on_batch"
 _LEAST_DROPPED = 0.5  # of what a copy holds: a fix that frees less does not keep the promise
 
@@ -62,6 +72,7 @@ _WORDS = {
     "of them: it stands behind `repeat`",
     Reason.PREFETCH: "a prefetch holds {instead} elements ahead, {name}; a few would do",
     Reason.CALL: "a call of `{name}` holds the activations of all {rows} rows at once",
+    Reason.COMPILED: "a call of `{name}` runs {rows} rows at once; a training step uses {instead}",
     Reason.OPS: "eager ops make a tensor of {name} that only a smaller result is made from",
     Reason.BROADCAST: "a tensor of {name} is made by broadcasting, only to be reduced to {instead}",
 }
@@ -85,6 +96,8 @@ _ADVICE = {
     Reason.PREFETCH: "Let TensorFlow choose: `prefetch(tf.data.AUTOTUNE)` holds a few elements.",
     Reason.CALL: "Call `predict` with `batch_size={instead}`, or loop over slices of {instead} "
     "rows: it would need about {needs}.",
+    Reason.COMPILED: "Call it with slices of {instead} rows and join the results (a mean is to be "
+    "weighted by the rows of each slice): it would need about {needs}.",
     Reason.OPS: "Go over the rows in blocks, in a loop over slices or by `tf.map_fn`, and keep the "
     "reduced results: blocks of {instead} rows would need about {needs}.",
     Reason.BROADCAST: "Reduce it without the large tensor: squared distances are "
@@ -99,9 +112,10 @@ class MemoryPeak(Cause):
     Memory does not grow with the steps, but at its peak the process holds far more than needed:
     labels as a one-hot matrix, float64 data for a float32 model, copies that are no longer read,
     one huge batch in `predict`, a dataset whose only element is all of the data, arrays baked
-    into a graph, a model called as a function with all rows at once, all pairs of two sets of rows
-    as one tensor that is then summed up, a tf.data `cache` behind a `repeat`, which keeps every
-    pass and serves none, a `prefetch` of hundreds.
+    into a graph, a model called as a function with all rows at once, a compiled function that
+    validates with far more rows than a step, all pairs of two sets of rows as one tensor that is
+    then summed up, a tf.data `cache` behind a `repeat`, which keeps every pass and serves none, a
+    `prefetch` of hundreds.
 
     Why it is slow
     It is not, until memory is full: then the machine swaps or the process is killed. The peak
@@ -197,6 +211,12 @@ def _predict_instead(script: Script, where: Location, cut: Cut) -> Fix:
     return Fix(title, Safety.CLOSE, {where.file: fixed.text})
 
 
+def _slice_smaller(script: Script, where: Location, cut: Cut) -> Fix:
+    fixed = smaller_slices(script, where.line, int(cut.instead))
+    title = f"call `{cut.name}` with {cut.instead} rows at once"
+    return Fix(title, Safety.CLOSE, fixed.files)
+
+
 def _drop(script: Script, where: Location, cut: Cut) -> Fix | Refusal:
     if cut.dropped < _LEAST_DROPPED * cut.frees:
         why = f"`{cut.name}` and `{cut.instead}` are both needed while `{cut.instead}` is made"
@@ -227,33 +247,27 @@ def _repeat_cached(script: Script, where: Location, cut: Cut) -> Fix | Refusal |
     return repeat_behind_cache(script, cache.repeat.line, where.line)
 
 
-def _sparse(script: Script, where: Location, cut: Cut) -> Fix | Refusal:
-    """Integer labels and the sparse loss, where both are written out."""
-    name = cut.name
-    call = script.call_at(where.line, _TO_ONE_HOT)
-    if call is None or not call.args:
-        return Refusal(f"`{name}` is not made by `{_TO_ONE_HOT}` on this line", where)
-    asarray = ""
-    if script.kind(call.args[0]) is not Kind.ARRAY:  # the call also takes a list
-        script, asarray = spelled(script, "numpy.asarray")
-        call = script.call_at(where.line, _TO_ONE_HOT)
-        assert call is not None
-    integers = script.source(call.args[0])
-    losses = [
-        node
-        for node in ast.walk(script.tree)
-        if isinstance(node, ast.Constant) and node.value == _LOSS
-    ]
-    if len(losses) != 1:
-        return Refusal(f'the loss is not written out once as "{_LOSS}"', where)
-    labels = replaced(script, call, f"{asarray}({integers})" if asarray else integers)
-    loss = replaced(script, losses[0], f'"sparse_{_LOSS}"')
+def _sparse(script: Script, where: Location, cut: Cut) -> Fix:
+    fixed = sparse_labels(script, where.line, cut.name)
     return Fix(
         "keep integer labels and use the sparse loss",
         Safety.REVIEW,
-        {where.file: script.edit([labels, loss]).text},
-        note=f"`{name}` then holds integers: what else reads its columns must change as well.",
+        {where.file: fixed.text},
+        note=f"`{cut.name}` then holds integers: what else reads its columns must change as well.",
     )
+
+
+def _without_pairs(script: Script, where: Location, _: Cut) -> Fix:
+    note = "Distances that are tiny beside the vectors themselves keep fewer digits."
+    fixed = pairwise_distances(script, where.line)
+    title = "compute the distances of all pairs by a matrix product"
+    return Fix(title, Safety.CLOSE, {where.file: fixed.text}, note)
+
+
+def _outside(script: Script, where: Location, _: Cut) -> Fix:
+    fixed = constants_outside(script, where.line)
+    title = "make the arrays tensors once, outside of the function"
+    return Fix(title, Safety.EXACT, fixed.files)
 
 
 _FIXES: dict[Reason, Callable[[Script, Location, Cut], Fix | Refusal | None]] = {
@@ -261,11 +275,15 @@ _FIXES: dict[Reason, Callable[[Script, Location, Cut], Fix | Refusal | None]] = 
     Reason.VALIDATION: _validate_in_batches,
     Reason.ONE_BATCH: _predict_in_batches,
     Reason.CALL: _predict_instead,
+    Reason.COMPILED: _slice_smaller,
     Reason.COPY: _drop,
     Reason.WIDE: _narrow,
     Reason.REPEATED: _repeat_cached,
     Reason.PREFETCH: _let_tensorflow_choose,
     Reason.ONE_HOT: _sparse,
+    Reason.BROADCAST: _without_pairs,
+    Reason.OPS: _without_pairs,
+    Reason.CONSTANT: _outside,
 }
 
 _SOURCE = """\
@@ -366,6 +384,32 @@ def _model_call(rows: int, line: int = 2) -> Inventory:
     return Inventory(call=ModelCall(name="Sequential", rows=rows, stack=stack_at(line)))
 
 
+def _compiled_call(
+    says: str, rows: int, step: int = 16, weights: str = "16 from #50", again: float = 0.0
+) -> Sketch:
+    """A compiled function, called among the steps with some rows, in which memory reaches 2 GB.
+
+    With `again` it is one of its later calls that takes the memory so far.
+    """
+    update, forward = stack_at(12), stack_at(20, "validate")
+    trace = Trace(name="step", function=1, updates=True, weights="50 from #50")
+    called = UnusualCall(name="step", function=1, why=("first",), shapes=((step, 64, 64),))
+    validate = UnusualCall(name="forward", function=2, why=("first",), shapes=((rows, 64, 64),))
+    first = again or 2e9
+    grown = MemoryHigh(bytes=first, rss=first, stack=forward, leaf="tensorflow", phase=Phase.RUN)
+    facts = [
+        at(1, trace),
+        at(1, called.replace(stack=update)),
+        at(1, MemoryHigh(bytes=8e8, rss=8e8, stack=update, leaf="tensorflow", phase=Phase.RUN)),
+        at(50, Trace(name="forward", function=2, weights=weights)),
+        at(50, grown),
+        at(51, validate.replace(took=0.005, stack=forward)),
+    ]
+    if again:
+        facts.append(at(90, grown.replace(bytes=2e9, rss=2e9)))
+    return Sketch(says, facts=facts, ticks={"rss": [5e8, 8e8, first, 2e9]}, style="function")
+
+
 _CACHED = """\
 ds = tf.data.Dataset.from_tensor_slices(paths)
 ds = ds.repeat(4)
@@ -425,6 +469,7 @@ MemoryPeak.FIRES = (
     _constant(3e8),
     _broadcast("all pairs of rows as one tensor", 9.8e8, copies=2),
     _in_call("a model called with all rows at once", _model_call(4000)),
+    _compiled_call("a validation with all rows by one call of a compiled function", rows=640),
     _in_call("all pairs of rows as one eager tensor", Inventory(unnamed=_MADE), op="sub"),
     _cached("a cache behind a repetition holds four passes", 4, passes=4),
     _prefetched("500 large batches ahead", 500, 9e8),
@@ -442,6 +487,12 @@ MemoryPeak.QUIET = (
     _constant(2e6),
     _in_call("a model called with 64 rows", _model_call(64)),
     _in_call("a model called with the batches of a loop", _model_call(4000, line=4), line=4),
+    _compiled_call("a compiled validation with the rows of a step", rows=16),
+    _compiled_call("a compiled validation with twice the rows of a step", rows=32),
+    _compiled_call("a compiled function without the model, as a distance", rows=640, weights=""),
+    _compiled_call("a compiled function of another model", rows=640, weights="4 from #90"),
+    _compiled_call("a compiled validation, and steps with as many rows", rows=640, step=640),
+    _compiled_call("a compiled validation whose later calls take more", rows=640, again=9e8),
     _in_call("a call with all rows, a far higher peak later", _model_call(4000), after=4e9),
     _in_call("what TensorFlow allocates at its first use", Inventory(), op="sub"),
     _in_call("a decomposition, which needs all rows", Inventory(unnamed=_MADE), op="cholesky"),

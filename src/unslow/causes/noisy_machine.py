@@ -65,7 +65,7 @@ class NoisyMachine(Cause):
         advice = "Measure again on a quiet machine: small costs in this report may be noise."
         if seen.is_busy:
             lost = max(rate["waited"], taken)
-            title = f"others used {say.share(others)} of the {cores:.0f} cores; "
+            title = f"other programs used {say.share(others)} of the {cores:.0f} cores; "
             title += f"the training waited {say.share(max(waited, taken))} of the time"
         elif rate["throttled"] >= stolen:
             title = "the container's processor quota was used up "

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from unslow.analyse.input.waits import hidden_in_runs
+from unslow.analyse.input.data_times import NONE, DataTime, data_times
 from unslow.analyse.loop_phases import rest_shares, split_phases
 from unslow.analyse.stats.growth import bootstrap_ratio
 from unslow.compare.match import matched_loops
@@ -74,11 +74,11 @@ class Comparison:
 def compare(before: Diagnosis, after: Diagnosis) -> Comparison:
     pairs = matched_loops(before.run, after.run)
     disturbed = _disturbed(before, after)
-    waits_before, waits_after = hidden_in_runs(before.run), hidden_in_runs(after.run)
+    data_before, data_after = data_times(before.run), data_times(after.run)
     sides = [
         (
-            _Side(before.run, one, waits_before.get(one, 0.0)),
-            _Side(after.run, other, waits_after.get(other, 0.0)),
+            _Side(before.run, one, data_before.get(one, NONE)),
+            _Side(after.run, other, data_after.get(other, NONE)),
         )
         for one, other in pairs
     ]
@@ -124,11 +124,11 @@ class _Side(NamedTuple):
 
     run: Run
     loop: Loop
-    hidden: float  # seconds that its compiled steps wait for data
+    data: DataTime
 
     def phases(self) -> dict[str, float]:
         """Seconds a step by phase, as the report of the run has them."""
-        taken = split_phases(self.loop, self.hidden, rest_shares(self.loop, self.run.samples))
+        taken = split_phases(self.loop, self.data, rest_shares(self.loop, self.run.samples))
         return {name: seconds / self.loop.steps for name, seconds in taken.items()}
 
 

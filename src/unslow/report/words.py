@@ -24,6 +24,7 @@ PHASES = {
     "gc": "garbage collection",
     "other": "your own Python",
     "called": "your calls to TensorFlow",
+    "starting": "starting an iterator",
     "ending": "ending an iterator",
     "importing": "importing modules",
 }

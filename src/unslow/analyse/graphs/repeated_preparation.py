@@ -21,7 +21,7 @@ from unslow.analyse.graphs.unusual_calls import (
     unusual_calls,
 )
 from unslow.analyse.grouping import grouped
-from unslow.analyse.input import waits
+from unslow.analyse.input import data_times
 from unslow.analyse.input.run_pipelines import pipelines
 from unslow.analyse.places import lines_in, places_of
 from unslow.analyse.stats.robust import median_of
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from unslow.model import Floats
 
-READS = (*waits.READS, IteratorMade, Trace)
+READS = (*data_times.READS, Trace)
 
 # Compilations beyond the first: a last partial batch and a validation batch need one each.
 FEWEST_COMPILATIONS = 3
@@ -188,4 +188,6 @@ def _waiting(run: Run, loop: Loop) -> float:
     """
     inside = [one for one in pipelines(run) if not (one.in_python or one.evaluates)]
     measured = [one.wait * one.over for one in inside if one.is_seen_in(loop)]
-    return max(float(np.nansum(measured)), waits.hidden_in_runs(run).get(loop, 0.0))
+    return max(
+        float(np.nansum(measured)), data_times.data_times(run).get(loop, data_times.NONE).hidden
+    )

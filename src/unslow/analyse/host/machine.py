@@ -49,13 +49,10 @@ def _peers(run: Run, loop: Loop) -> float:
     process = run.process_of(loop)
     if not process.worker:
         return 0.0
-    peers = [each for each in run.processes if each.worker and each.host == process.host]
-    spent = [_spent(each, loop) for each in peers if each is not process]
-    return sum(spent) / max(loop.stop - loop.start, 1e-9)
-
-
-def _spent(process: Process, loop: Loop) -> float:
-    return processor_seconds(process, loop.start, loop.stop) or 0.0
+    here = (each for each in run.processes if each.worker and each.host == process.host)
+    peers = (each for each in here if each is not process)
+    spent = sum(processor_seconds(each, loop.start, loop.stop) or 0.0 for each in peers)
+    return spent / max(loop.stop - loop.start, 1e-9)
 
 
 def cores_of(run: Run, loop: Loop) -> int:
@@ -82,6 +79,27 @@ def gained(run: Run, loop: Loop, name: str) -> float | None:
     return float((values[-1] - values[0]) / (times[-1] - times[0]))
 
 
+def slowdown(process: Process, start: float, stop: float) -> float:
+    """How many times as long the main thread took in an interval, since others had its core.
+
+    1 where that is unknown. What is known of a machine that is free is worth as many times more.
+    """
+    columns = process.ticks.columns
+    if not {"waited", "ran"} <= columns.keys():
+        return 1.0
+    waited, ran = (_gained(process, columns[name], start, stop) for name in ("waited", "ran"))
+    return 1.0 + waited / ran if ran >= _LEAST_READY * (stop - start) else 1.0
+
+
+def _gained(process: Process, column: Floats, start: float, stop: float) -> float:
+    """How much a counter rose in an interval; 0 where it was not read twice."""
+    known = np.isfinite(column)
+    if known.sum() < 2:
+        return 0.0
+    edges = np.interp([start, stop], process.ticks.time[known], column[known])
+    return float(edges[1] - edges[0])
+
+
 def processor_seconds(process: Process, start: float, stop: float) -> float | None:
     """Seconds that a process computed in an interval, on all cores; None where it was not read.
 
@@ -91,8 +109,6 @@ def processor_seconds(process: Process, start: float, stop: float) -> float | No
     if not {"user_cpu", "system_cpu"} <= columns.keys():
         return None
     spent = columns["user_cpu"] + columns["system_cpu"]
-    known = np.isfinite(spent)
-    if known.sum() < 2:
+    if np.isfinite(spent).sum() < 2:
         return None
-    edges = np.interp([start, stop], process.ticks.time[known], spent[known])
-    return float(edges[1] - edges[0])
+    return _gained(process, spent, start, stop)

@@ -42,6 +42,7 @@ class Wait:
     step: float  # mean seconds of a step
     starts: float  # of the wait: for the first batches of iterators
     hidden: float  # of `per_step`: in compiled steps, where the iterator's model measured it
+    hidden_starts: float  # of `hidden`: for the first batches of iterators
     steps: int
 
     @property
@@ -75,11 +76,6 @@ def waits(run: Run) -> list[Wait]:
     return known(found)
 
 
-def hidden_in_runs(run: Run) -> dict[Loop, float]:
-    """Seconds of each loop's compiled steps that are a wait for data."""
-    return {wait.loop: wait.hidden * wait.steps for wait in waits(run)}
-
-
 def _feeds(pipeline: Pipeline, loop: Loop) -> bool:
     """Whether a pipeline was seen at work for some time while a loop ran."""
     shared = min(pipeline.span[1], loop.stop) - max(pipeline.span[0], loop.start)
@@ -105,8 +101,8 @@ class _Measured:
         if self.steps < 1 or not (self.feeding or fetching):
             return None
         compiled = self._compiled()
-        hidden = sum(map(_wait_per_step, compiled))
-        hidden += self._starts(in_python=False)
+        starts = self._starts(in_python=False)
+        hidden = sum(map(_wait_per_step, compiled)) + starts
         hidden = min(hidden, self._mean(loop.phases[:, Phase.RUN]))
         visible = self._visible(fetching)
         is_compiled = hidden > visible
@@ -116,8 +112,9 @@ class _Measured:
             pipeline=_longest(compiled if is_compiled else self.in_python, step),
             per_step=hidden + visible,
             step=step,
-            starts=self._starts(in_python=not is_compiled),
+            starts=starts if is_compiled else self._starts(in_python=True),
             hidden=hidden,
+            hidden_starts=min(starts, hidden),
             steps=self.steps,
         )
 

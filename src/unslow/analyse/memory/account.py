@@ -14,6 +14,7 @@ import numpy as np
 from unslow.analyse import wording as say
 from unslow.analyse.grouping import known, largest_of_each
 from unslow.analyse.input.dataset_variants import built_stages
+from unslow.analyse.memory import data_calls
 from unslow.analyse.memory.activations import activations
 from unslow.analyse.memory.bindings import names_of
 from unslow.analyse.memory.container_growth import growth_line
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from unslow.model import Floats
 
 READS = (
-    Inventory,
+    *data_calls.READS,
     MemoryHigh,
     Built,
     Weights,

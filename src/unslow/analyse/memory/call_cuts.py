@@ -12,30 +12,31 @@ from unslow.analyse.memory.activations import calls_outside_steps, most_between,
 from unslow.analyse.memory.bindings import names_in
 from unslow.analyse.memory.call_growth import CallGrowth, is_in_loop
 from unslow.analyse.memory.cut import Cut, Reason
+from unslow.analyse.memory.data_calls import DataCall
 from unslow.analyse.memory.intermediates import BLOCKS, intermediate
 from unslow.analyse.memory.parts import Part
-from unslow.facts.keras import Fit, Prediction, Validation
-from unslow.facts.memory import Holding, MemoryHigh, ModelCall
+from unslow.analyse.memory.step_rows import number, rows_of_step, training_rows
+from unslow.facts.keras import Prediction, Validation
+from unslow.facts.memory import Holding, MemoryHigh
 from unslow.model import Location, Run
 
-_KERAS_BATCH = 32  # the batch of fit, evaluate and predict where none is given
-_LARGER_BATCH = 4  # times that of fit: below, the batch is no reason for a peak
+_LARGER_BATCH = 4  # times that of training: below, the batch is no reason for a peak
 _NEAR_PEAK = 0.9  # of the peak: a call that comes so close to it made most of it
 _ON_BATCH = "_on_batch"  # predict_on_batch, test_on_batch: all rows are one batch
 
 
 def large_batches(run: Run, account: MemoryAccount) -> Iterator[Cut]:
-    """Predictions and evaluations that reached the peak, with a batch far beyond that of fit."""
-    usual = f"{_fit_batch(run, account.process):.0f}"
+    """Predictions and evaluations that reached the peak, with a batch far beyond training's."""
+    usual = f"{training_rows(run, account.process):.0f}"
     for call in run.facts(Prediction, account.process):
         on_batch = call.call.endswith(_ON_BATCH)
-        used = call.rows if on_batch else min(_number(call.batch_size), call.rows)
+        used = call.rows if on_batch else min(number(call.batch_size), call.rows)
         frees = _freed_by_batch(run, account, call, used)
         if frees > 0:
             reason = Reason.ONE_BATCH if on_batch else Reason.BATCH
             yield Cut(reason, frees, say.place(run, call.stack[0]), call.call, instead=usual)
     for made in run.facts(Validation, account.process):
-        used = min(_number(made.batch_size), made.rows)
+        used = min(number(made.batch_size), made.rows)
         frees = _freed_by_batch(run, account, made, used)
         if frees > 0 and made.stack:
             where = say.place(run, made.stack[0])
@@ -45,8 +46,8 @@ def large_batches(run: Run, account: MemoryAccount) -> Iterator[Cut]:
 def _freed_by_batch(
     run: Run, account: MemoryAccount, call: Prediction | Validation, used: float
 ) -> float:
-    """Bytes of the peak that the batch of fit would not need in a call; 0 where it is alike."""
-    usual = _fit_batch(run, account.process)
+    """Bytes of the peak that training's batch would not need in a call; 0 where it is alike."""
+    usual = training_rows(run, account.process)
     highs = run.facts(MemoryHigh, account.process)
     began = call.time - call.took
     inside = most_between(highs, began, call.time)
@@ -54,18 +55,6 @@ def _freed_by_batch(
         return 0.0
     before = most_until(highs, began, otherwise=account.start)
     return (inside - before) * (1 - usual / used)
-
-
-def _fit_batch(run: Run, process: int) -> float:
-    """The batch that training used: of fit, or the one that is usual."""
-    calls = run.facts(Fit, process)
-    largest = max((_number(call.batch_size) for call in calls), default=0.0)
-    return largest or float(_KERAS_BATCH)
-
-
-def _number(value: object) -> float:
-    """A batch size that was given as a number; 0 for anything else."""
-    return float(value) if isinstance(value, int | float) else 0.0
 
 
 def single_calls(run: Run, account: MemoryAccount) -> Iterator[Cut]:
@@ -77,7 +66,8 @@ def single_calls(run: Run, account: MemoryAccount) -> Iterator[Cut]:
         where = say.place(run, place)
         if grown.call is not None:
             freed = _freed_in(account, grown, where)
-            yield from _model_call(run, account, grown.call, freed, where)
+            cut_of = _compiled_call if grown.call.compiled else _model_call
+            yield from cut_of(run, account, grown.call, freed, where)
             continue
         made = intermediate(run, account, grown)
         if made is not None:
@@ -100,14 +90,28 @@ def _freed_in(account: MemoryAccount, grown: CallGrowth, where: Location | None)
 
 
 def _model_call(
-    run: Run, account: MemoryAccount, call: ModelCall, freed: float, where: Location | None
+    run: Run, account: MemoryAccount, call: DataCall, freed: float, where: Location | None
 ) -> Iterator[Cut]:
-    usual = _fit_batch(run, account.process)
-    if call.rows < _LARGER_BATCH * usual or _is_batch_of_loop(run, account, call):
-        return
+    usual = training_rows(run, account.process)
+    if call.rows >= _LARGER_BATCH * usual and not _is_batch_of_loop(run, account, call):
+        yield _fewer_rows(Reason.CALL, call, usual, freed, where)
+
+
+def _compiled_call(
+    run: Run, account: MemoryAccount, call: DataCall, freed: float, where: Location | None
+) -> Iterator[Cut]:
+    """A compiled function with far more rows than a step takes of the same kind."""
+    usual = rows_of_step(run, account.process, call)
+    if usual and call.rows >= _LARGER_BATCH * usual:
+        yield _fewer_rows(Reason.COMPILED, call, usual, freed, where)
+
+
+def _fewer_rows(
+    reason: Reason, call: DataCall, usual: float, freed: float, where: Location | None
+) -> Cut:
     share = usual / call.rows
-    yield Cut(
-        Reason.CALL,
+    return Cut(
+        reason,
         freed * (1 - share),
         where,
         call.name,
@@ -117,7 +121,7 @@ def _model_call(
     )
 
 
-def _is_batch_of_loop(run: Run, account: MemoryAccount, call: ModelCall) -> bool:
+def _is_batch_of_loop(run: Run, account: MemoryAccount, call: DataCall) -> bool:
     """Whether the rows are a part that a loop takes, whose size was chosen.
 
     A loop may also give a model all rows in each turn: those of an array made before it.

@@ -6,7 +6,8 @@ import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from unslow.facts.memory import Inventory, MemoryHigh, ModelCall
+from unslow.analyse.memory.data_calls import DataCall, data_calls
+from unslow.facts.memory import MemoryHigh
 from unslow.facts.phase import Phase
 from unslow.facts.schema import Place, Stack
 from unslow.model import Run
@@ -30,7 +31,7 @@ class CallGrowth:
     level: float  # of the last one
     in_hook: bool  # a callback or hook of the user's ran
     ops: frozenset[str]  # the eager ops that were under way
-    call: ModelCall | None  # the model that the line called
+    call: DataCall | None  # of a model or a compiled function, by this line
 
     @property
     def place(self) -> Place:
@@ -40,14 +41,13 @@ class CallGrowth:
 def call_growth(run: Run, process: int, start: float) -> Iterator[CallGrowth]:
     """`start`: bytes of the process when TensorFlow had been imported."""
     highs = run.facts(MemoryHigh, process)
-    taken = run.facts(Inventory, process)
-    calls = {each.call.stack[0]: each.call for each in taken if each.call and each.call.stack}
+    calls = data_calls(run, process)
     below = start
     for caller, group in itertools.groupby(highs, lambda high: _caller(high, calls)):
         found = list(group)
         level = found[-1].bytes
         if caller:
-            call = calls.get(caller[0])
+            call = _call_of(found[0], caller[0], calls)
             yield CallGrowth(
                 stack=call.stack if call is not None else found[0].stack,
                 first=found[0].time,
@@ -61,7 +61,13 @@ def call_growth(run: Run, process: int, start: float) -> Iterator[CallGrowth]:
         below = level
 
 
-def _caller(high: MemoryHigh, calls: Mapping[Place, ModelCall]) -> Stack:
+def _call_of(high: MemoryHigh, place: Place, calls: Mapping[Place, DataCall]) -> DataCall | None:
+    """The call that a line was making, unless later ones are made with memory that is there."""
+    call = calls.get(place)
+    return call if call is not None and high.time <= call.until else None
+
+
+def _caller(high: MemoryHigh, calls: Mapping[Place, DataCall]) -> Stack:
     """From the line that calls a model, a function of the user's or a single op in TensorFlow.
 
     The lines of a function of the user's are one call of it. Empty where memory grew elsewhere.
@@ -69,7 +75,7 @@ def _caller(high: MemoryHigh, calls: Mapping[Place, ModelCall]) -> Stack:
     if high.leaf not in _TENSORFLOW or high.phase not in _COMPUTES or not high.stack:
         return ()
     for depth, place in enumerate(high.stack):
-        if place in calls:
+        if _call_of(high, place, calls) is not None:
             return high.stack[depth:]
     innermost = high.stack[0]
     line = innermost.line if innermost.function == _MODULE else 0

@@ -23,6 +23,7 @@ class Reason(enum.Enum):
     CONSTANT = "arrays baked into a graph"
     BROADCAST = "a broadcast that is reduced at once"
     CALL = "a model called with all rows at once"
+    COMPILED = "a compiled function called with far more rows than a step"
     OPS = "a large intermediate result of eager ops"
     REPEATED = "a cache behind a repetition"
     PREFETCH = "a prefetch of far more than a step needs"
@@ -36,7 +37,7 @@ class Cut:
     frees: float  # bytes of the peak
     location: Location | None
     name: str  # the user's name for it, or the call
-    instead: str = ""  # what the reason needs to say more: the batch of fit, the name of a copy
+    instead: str = ""  # for the reason: the batch of training, the name of a copy
     after: int = 0  # of a copy: the line after which nothing reads it
     dropped: float = math.inf  # of a copy: bytes of the peak that go if it is dropped there
     copies: tuple[str, ...] = ()  # names of what was made from it, which goes with it

@@ -9,6 +9,7 @@ import numpy as np
 from unslow.analyse import wording as say
 from unslow.analyse.grouping import largest_of_each
 from unslow.analyse.memory import account as memory_account
+from unslow.analyse.memory import step_rows
 from unslow.analyse.memory.account import CONSTANT_COPIES, MemoryAccount, source_stages
 from unslow.analyse.memory.array_cuts import copies, one_hot, wide
 from unslow.analyse.memory.call_cuts import large_batches, single_calls
@@ -18,11 +19,11 @@ from unslow.analyse.memory.parts import Part
 from unslow.analyse.memory.pipeline_buffers import long_prefetches, repeated_caches
 from unslow.analyse.places import by_users
 from unslow.facts.data import BuiltStage, Dataset
-from unslow.facts.keras import Fit, Prediction
+from unslow.facts.keras import Prediction
 from unslow.facts.memory import Broadcast
 from unslow.model import Run
 
-READS = (*memory_account.READS, Prediction, Fit, Broadcast)
+READS = (*memory_account.READS, *step_rows.READS, Prediction, Broadcast)
 _ONE_ELEMENT = 32 << 20  # bytes of a single element of a pipeline that holds all of the data
 _MOST_OF_TEMPORARIES = 0.5  # else the peak may have been reached by something else (judgement)
 _SEEN = 0.8  # of a tensor's bytes, at least, in temporaries: other parts are estimates (judgement)

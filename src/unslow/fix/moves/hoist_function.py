@@ -99,7 +99,7 @@ def _before_function(script: Script, node: ast.stmt, around: NamedFunction) -> S
     top = outermost_definition(script, around) or around
     made = node if isinstance(node, NAMED_FUNCTIONS) else _made(script, node)
     if made is None:
-        raise script.refuse("the function is not made on this line", node)
+        raise script.refuse("the function that is compiled is not defined beside this line", node)
     _require_own_names(script, made, around)
     if isinstance(made, ast.Call):
         _require_defined(script, made, top)

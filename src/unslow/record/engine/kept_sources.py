@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from unslow.facts.process import SourceKept
 from unslow.facts.schema import Fact
 
 _MOST_FILES = 500
+_SOURCE = ".py"  # a module may also be a library in machine code
 _MOST_CHARACTERS = 2_000_000
 
 
@@ -33,6 +34,10 @@ class KeptSources:
         self._files: set[str] = set()
         self._copies: list[tuple[str, str]] = []  # that wait: digest and text
 
+    @property
+    def count(self) -> int:
+        return len(self._files)
+
     def keep(self, file: str) -> None:
         if file in self._files or len(self._files) > _MOST_FILES:
             return
@@ -43,6 +48,17 @@ class KeptSources:
             self._read(file)
         except Exception as problem:  # noqa: BLE001 - called within the user's own calls
             self._failed("sources", problem)
+
+    def keep_beside(self, files: Iterable[str], is_users: Callable[[str], bool]) -> None:
+        """Keep those of the user's files that are in the folders of kept ones, or below them.
+
+        A file that only holds settings is on no stack, and its numbers are what a fix may change.
+        """
+        kept = filter(os.path.isabs, list(self._files))  # other threads add to it meanwhile
+        folders = tuple({f"{os.path.dirname(file)}{os.sep}" for file in kept})
+        for file in files:
+            if file.startswith(folders) and file.endswith(_SOURCE) and is_users(file):
+                self.keep(file)
 
     def _read(self, file: str) -> None:
         import hashlib

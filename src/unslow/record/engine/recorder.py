@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable
 from types import FrameType
 
@@ -19,6 +20,7 @@ from unslow.record.engine.kept_sources import KeptSources
 from unslow.record.engine.lanes import Lane, Lanes, clock
 from unslow.record.engine.limits import ALONE
 from unslow.record.engine.line_tallies import LineTallies
+from unslow.record.engine.safe_inspection import module_file
 from unslow.record.engine.signals import Signals
 from unslow.record.engine.thread_stacks import Line
 from unslow.runfolder.layout import Writer
@@ -65,7 +67,7 @@ class Recorder:
         self.inspecting = 0
         self.collected = 0
         # Where a tf.data iterator was last let go, and nanoseconds that threads waited there.
-        self.iterator_end: Line | None = None
+        self.iterator_ends: deque[Line] = deque(maxlen=1)
         self.waited_for_ends = 0
         self.inspection_times: dict[str, int] = {}  # nanoseconds by probe, in any thread
         self._lock = threading.Lock()
@@ -77,6 +79,8 @@ class Recorder:
         self.tally, self.tallier = self._tallies.add, self._tallies.adder
         self.is_tallied = self._tallies.has
         self.keep_source = self._sources.keep
+        self._modules = (0, 0)  # imported, and files kept, when the user's were last looked for
+        self.signals.tick.subscribe("sources", self.keep_modules)
 
     def header(self) -> None:
         """The first line of a process: who it is, and how its clock maps to the wall's."""
@@ -108,6 +112,14 @@ class Recorder:
         for place in stack:
             self.keep_source(place.file)
         return stack
+
+    def keep_modules(self) -> None:
+        """Keep the user's modules that were imported since the last time, as they are on disk."""
+        seen = len(sys.modules), self._sources.count
+        if seen != self._modules:
+            self._modules = seen
+            files = map(module_file, list(sys.modules.values()))
+            self._sources.keep_beside(files, self.user.owns_file)
 
     def write_tallies(self, steps: int) -> None:
         """Write the running totals that have changed since they were last written."""

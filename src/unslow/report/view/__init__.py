@@ -14,7 +14,7 @@ from typing import Any
 
 from unslow import cause
 from unslow.analyse.grouping import known
-from unslow.analyse.input.waits import hidden_in_runs
+from unslow.analyse.input.data_times import NONE, data_times
 from unslow.analyse.stats.robust import ratio
 from unslow.analyse.workers.assemble import job_of
 from unslow.analyse.workers.members import unread
@@ -133,11 +133,11 @@ def _findings(diagnosis: Diagnosis, proofs: Mapping[int, Proof], fence: Fence) -
 
 
 def _loops(run: Run, fence: Fence) -> list[LoopRow]:
-    hidden = fence.part("waits inside compiled steps", lambda: hidden_in_runs(run), {})
+    data = fence.part("the time that data takes", lambda: data_times(run), {})
     made = [
         fence.part(
             f"loop {number}",
-            partial(loop_of, run, loop, hidden.get(loop, 0.0)),
+            partial(loop_of, run, loop, data.get(loop, NONE)),
             None,
         )
         for number, loop in enumerate(run.loops, 1)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from unslow.analyse.input.data_times import NONE, DataTime
 from unslow.analyse.loop_phases import rest_shares, split_phases
 from unslow.model import Loop, Run, Shape
 from unslow.report import words
@@ -32,8 +33,7 @@ STYLES = {
 }
 
 
-def loop_of(run: Run, loop: Loop, hidden: float = 0.0) -> LoopRow:
-    """`hidden` are the seconds that compiled steps wait for data."""
+def loop_of(run: Run, loop: Loop, data: DataTime = NONE) -> LoopRow:
     total, typical = loop.total, loop.typical()
     first = float(loop.seconds[0]) if len(loop.seconds) else 0.0
     return {
@@ -50,21 +50,21 @@ def loop_of(run: Run, loop: Loop, hidden: float = 0.0) -> LoopRow:
         "first": first,
         "first_apart": first > APART * typical,
         "updates_per_step": loop.updates_per_step,
-        "phases": split_phases(loop, hidden),
-        "bars": phase_bars(loop, hidden, rest_shares(loop, run.samples)),
+        "phases": split_phases(loop, data),
+        "bars": phase_bars(loop, data, rest_shares(loop, run.samples)),
         "trend": trend_of(loop),
         "sparkline": sparkline_of(loop),
     }
 
 
 def phase_bars(
-    loop: Loop, hidden: float = 0.0, rest: Mapping[str, float] | None = None
+    loop: Loop, data: DataTime = NONE, rest: Mapping[str, float] | None = None
 ) -> list[BarRow]:
     """The phases worth a bar, largest first; those below 0.5% are one."""
     total = loop.total
     rows = []
     small = 0.0
-    for name, seconds in split_phases(loop, hidden, rest).items():
+    for name, seconds in split_phases(loop, data, rest).items():
         if total > 0 and seconds >= 0.005 * total:
             rows.append(_bar(name, words.PHASES[name], seconds, loop))
         else:

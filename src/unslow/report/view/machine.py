@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from unslow.analyse.stretches import import_end
+from unslow.facts.memory import MemoryHigh
 from unslow.facts.process import FoundLiving, OwnStep
 from unslow.model import Location, Loop, Process, Run, Sample
 from unslow.report import words
@@ -70,11 +71,12 @@ def _memory(run: Run, process: Process) -> Row | None:
         return None
     loops = run.loops_of(process.index)
     longest = max(loops, key=lambda loop: loop.total, default=None)
+    highs = (high.bytes for high in run.facts(MemoryHigh, process.index))
     return {
         "process": process.index,
         "worker": process.worker,
         "start_bytes": float(rss[0]),
-        "peak_bytes": float(rss.max()),
+        "peak_bytes": max([float(rss.max()), *highs]),
         "end_bytes": float(rss[-1]),
         "growth_per_1000_steps": _growth(process, longest) if longest else None,
         "limit_bytes": process.machine.get("memory_bytes"),

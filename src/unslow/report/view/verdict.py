@@ -159,21 +159,25 @@ def _slower(loop: Loop) -> str:
     return f"Steps got slower, from {before} to {after} {over} at {loop.location}: no cause found."
 
 
-_TRENDS = {
-    Shape.STEADY: ", steady",
-    Shape.DRIFTING: ", getting faster",
-    Shape.PERIODIC: ", with regular long steps",
-}
+_TRENDS = {Shape.STEADY: ", steady", Shape.PERIODIC: ", with regular long steps"}
 
 
 def _no_problem(run: Run, loop: Loop) -> str:
-    each = f"{pace(loop)}{_TRENDS.get(loop.trend.shape, '')}"
+    each = f"{pace(loop)}{_trend(loop)}"
     kind = "step" if loop.trains else "repeated call"
     found = f"No problem found in {words.count(run.steps, kind)} ({words.seconds(run.trained)})"
     no_training = "" if loop.trains else "No training step was seen. "
     if run.steps <= _TOO_FEW:
         return f"{no_training}{found}: too few to show a habit."
     return f"{no_training}{found}: {each}."
+
+
+def _trend(loop: Loop) -> str:
+    """What became of the step time; an honest answer may stand beside steps that got slower."""
+    if loop.trend.shape not in (Shape.DRIFTING, Shape.JUMPED):
+        return _TRENDS.get(loop.trend.shape, "")
+    verb = "up" if loop.trend.change > 0 else "down"
+    return f", {verb} from {words.seconds(loop.trend.before)}"
 
 
 def unexplained_share(diagnosis: Diagnosis) -> float:

@@ -202,7 +202,7 @@ class Calls(Probe):
             usual=known.usual,
             number=known.seen + 1,
             jit=bool(getattr(function, "_jit_compile", False)),
-            shapes=tuple(tuple(shape or ()) for shape in unusual.shapes),
+            shapes=_sides(unusual.shapes),
             distinct=len(known.shapes),
             step=self.steps.total,
             stack=self.recorder.stack(sys._getframe()),
@@ -236,6 +236,11 @@ def _is_for_xla(tracing: tuple[Foreign, ...]) -> bool:
     """
     options = getattr(tracing[-1], "attributes", None) if tracing else None
     return bool(options and options.get("_XlaMustCompile"))
+
+
+def _sides(shapes: tuple[Foreign, ...]) -> tuple[tuple[int, ...], ...]:
+    """Shapes as a fact has them; a tensor of a graph has sides that are not known, here 0."""
+    return tuple(tuple(int(side or 0) for side in shape or ()) for shape in shapes)
 
 
 def _is_new_to_xla(call: Call) -> bool:
