@@ -98,6 +98,8 @@ field: $(READY) ## Run programs of strangers and score the answers (about an hou
 
 workers: $(READY) ## Run real jobs of several processes with one fault each, and score the answers (an hour; what is there is kept)
 	@$(BIN)/python -m bench.workers
+	@$(BIN)/python -m bench.workers.whatif
+	@$(BIN)/python -m bench.workers.overhead
 
 watch-bench: $(READY) ## Measure the alerts of `unslow watch`: simulated months and twenty real minutes (half an hour)
 	@$(BIN)/python -m bench.watch && echo "==> written: docs/watch-results.md"

@@ -108,7 +108,7 @@ class Switch:
         now, watcher, steps = time.perf_counter_ns(), self._recording.watcher, self._recording.steps
         self._recording.recorder.local.lane.last = now
         steps._rows.written += now - self._since
-        steps._asked = (steps._asked[0], steps._asked[1] + now - self._since)
+        steps._asked_time += now - self._since
         for moment in ("_began", "_ticked", "_sampled"):
             setattr(watcher, moment, getattr(watcher, moment) + now - self._since)
         self._gate.open.set()

@@ -23,7 +23,8 @@ STYLES = ("session", "eager", "compiled")
 ROUNDS = 50
 UNDISTURBED = 0.5  # seconds before each round, to compare with: about as long as attaching takes
 ATTACHED = 0.1  # seconds of each round
-BLOCKS = 150  # pairs of blocks in which a step after detaching is compared with a bare one
+PAIRS = 3  # of processes: two that do the same may differ by some per cent, as long as they live
+BLOCKS = 80  # pairs of blocks in which two processes are compared, before and after
 BLOCK_SECONDS = 0.05
 NANO = 1e-9
 
@@ -50,7 +51,7 @@ class Training:
         return self._answer()
 
     def steps(self, number: int) -> float:
-        """Seconds of a step."""
+        """Processor seconds of a step."""
         return int(self.ask(str(number))) * NANO / number
 
     def resident(self) -> int:
@@ -150,28 +151,40 @@ def _windows(
 
 
 def after(style: str) -> dict[str, Any]:
-    """A step of a training that was attached to and left, beside one that never was, in turns."""
+    """A step of trainings that were attached to and left, beside those that never were, in turns."""
+    with one_processor():
+        return {"pairs": [_pair(style) for _ in range(PAIRS)]}
+
+
+@contextmanager
+def one_processor() -> Iterator[None]:
+    """What is started inside shares one processor: others are as fast as their other users let
+    them be, and a process stays where it is."""
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(allowed)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, allowed)
+
+
+def _pair(style: str) -> dict[str, Any]:
     with training(style) as left, training(style) as bare, tempfile.TemporaryDirectory() as place:
         for warm in (left, bare):
             warm.steps(300)
         number = max(20, int(BLOCK_SECONDS / bare.steps(300)))
-        before = _ratios(left, bare, number, BLOCKS // 2)
+        before = _blocks(left, bare, number)
         for turn in range(3):
             _round(left, Path(place) / f"run-{turn}")
-        ratios = _ratios(left, bare, number, BLOCKS)
-        step = bare.steps(number)
-    return {"step": step, "steps": number, "before": before, "after": ratios}
+        return {"before": before, "after": _blocks(left, bare, number)}
 
 
-def _ratios(left: Training, bare: Training, number: int, pairs: int) -> list[float]:
-    """Ratios of blocks that follow each other; who begins changes with every pair."""
-    found = []
-    for pair in range(pairs):
-        if pair % 2:
-            other = bare.steps(number)
-            own = left.steps(number)
-        else:
-            own = left.steps(number)
-            other = bare.steps(number)
-        found.append(own / other)
-    return found
+def _blocks(left: Training, bare: Training, number: int) -> dict[str, list[float]]:
+    """Seconds of a step in blocks that follow each other; who begins changes with every pair."""
+    times: dict[str, list[float]] = {"left": [], "bare": []}
+    both = [("left", left), ("bare", bare)]
+    for _ in range(BLOCKS):
+        for name, one in both:
+            times[name].append(one.steps(number))
+        both.reverse()
+    return times

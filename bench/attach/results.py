@@ -79,25 +79,53 @@ def _median_and_most(rounds: Sequence[dict[str, float]], name: str) -> str:
 
 def _after(found: dict[str, Any]) -> Iterator[str]:
     yield (
-        "A step after detaching (three rounds), beside the same training in a process that was never attached to, in "
-        "blocks of 0.05 to 0.1 s by turns; the ratio before attaching is that of the two processes as such."
+        "A step after detaching (three rounds), beside the same training in a process that was never attached to: "
+        "processor time of all threads, in blocks of 0.05 s by turns on one processor, before attaching and after. "
+        "Each process counts with the lower quartile of its blocks: what else the machine does only adds to them. "
+        "Two processes that do the same differ a little; what changed between them is what attaching left behind."
     )
     yield ""
-    yield "| loop | a bare step | ratio before attaching | ratio after detaching |"
+    yield "| loop | a bare step | change, median of the pairs (each) | such a change from nothing |"
     yield "|---|---|---|---|"
     for style, one in found.items():
-        before, after = (_ratio(one[name]) for name in ("before", "after"))
-        yield f"| {style} | {MILLI * one['step']:.2f} ms | {before} | {after} |"
+        changes = changes_of(one)
+        each = ", ".join(f"{change - 1:+.1%}" for change in changes)
+        step = MILLI * statistics.median(
+            lower_quartile(pair["after"]["bare"]) for pair in one["pairs"]
+        )
+        noise = max(abs(halves - 1) for halves in changes_from_nothing(one))
+        yield (
+            f"| {style} | {step:.2f} ms | {statistics.median(changes) - 1:+.1%} ({each}) | "
+            f"up to {noise:.1%} |"
+        )
     yield ""
 
 
-def _ratio(ratios: Sequence[float]) -> str:
-    """The median and an interval that holds it with 95 % certainty, by order statistics."""
-    ordered = sorted(ratios)
-    reach = round(0.98 * len(ordered) ** 0.5)  # 1.96 standard deviations of the rank of the median
-    middle = len(ordered) // 2
-    low, high = ordered[max(0, middle - reach)], ordered[min(len(ordered) - 1, middle + reach)]
-    return f"{statistics.median(ordered):.3f} ({low:.3f} to {high:.3f})"
+Blocks = dict[str, list[float]]
+
+
+def changes_of(found: dict[str, Any]) -> list[float]:
+    """By how much steps take longer than before attaching, for each pair of processes."""
+    return [_ratio(pair["after"]) / _ratio(pair["before"]) for pair in found["pairs"]]
+
+
+def changes_from_nothing(found: dict[str, Any]) -> list[float]:
+    """The same between the halves of the blocks before attaching: what noise makes of no change."""
+    changes = []
+    for pair in found["pairs"]:
+        middle = len(pair["before"]["left"]) // 2
+        first = {name: times[:middle] for name, times in pair["before"].items()}
+        second = {name: times[middle:] for name, times in pair["before"].items()}
+        changes.append(_ratio(second) / _ratio(first))
+    return changes
+
+
+def _ratio(blocks: Blocks) -> float:
+    return lower_quartile(blocks["left"]) / lower_quartile(blocks["bare"])
+
+
+def lower_quartile(times: Sequence[float]) -> float:
+    return statistics.quantiles(times, n=4)[0]
 
 
 def _pythons(found: Sequence[dict[str, Any]]) -> Iterator[str]:

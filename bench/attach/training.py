@@ -1,6 +1,7 @@
 """A training that is attached to: `python training.py STYLE`.
 
-A number on its stdin asks for as many steps; it answers with the nanoseconds that they took. `go` lets it
+A number on its stdin asks for as many steps; it answers with the nanoseconds of processor time that they
+took, in all threads: on a shared machine that varies far less than the time that passed. `go` lets it
 train until the next line, and to that it answers with the end of each step on the clock that all processes share,
 and with the begin, end and length of what held it up beside us: full collections of garbage that its own thread made,
 and times in which a hypervisor had given its processors to others.
@@ -117,10 +118,10 @@ def main() -> None:
             STOLEN.clear()
             count += len(ends)
         else:
-            began = time.perf_counter_ns()
+            began = time.process_time_ns()
             for _ in range(int(asked)):
                 step()
-            print(time.perf_counter_ns() - began, flush=True)
+            print(time.process_time_ns() - began, flush=True)
             count += int(asked)
     print(count, hashlib.sha256(np.asarray(weights()).tobytes()).hexdigest(), flush=True)
 

@@ -82,8 +82,12 @@ def _fix(chosen: Sequence[Program], budget: str) -> int:
 def _line(one: Score) -> str:
     verdict = "right" if one.right else f"WRONG, expected {one.expected or 'nothing'}"
     alarms = f"; false alarms: {', '.join(one.false_alarms)}" if one.false_alarms else ""
+    claim = ""
+    if one.saved_share is not None:
+        claim = f"; claims {one.claimed_share:.0%} of the run, the twin saves {one.saved_share:.0%}"
     return (
         f"{one.said or 'no problem'} — {verdict}{alarms}; unexplained {100 * one.unexplained:.0f}%"
+        f"{claim}; own cost {one.own_seconds:.2f} s, measured {one.own_measured:.2f} s of CPU"
     )
 
 

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any
 
-from bench.field.measure import KEPT, Ran, bare, keep, known, patched_run, recorded, restored
+from bench.field.measure import KEPT, Ran, keep, known, patched_run, restored, turn
 from bench.field.programs import ROOT, Program
 
 _SHORT = 12  # lines of an expert's change up to which a diff is expected
@@ -80,7 +80,8 @@ def fixer_digest() -> str:
 
 def fixed(program: Program, budget: str) -> Fixed:
     """Prove the fixes of one program, and measure the result; what is known is not done again."""
-    folder, _ = recorded(program)
+    measured = turn(program)
+    folder = measured.folder
     kept = KEPT / program.name / "fixes.json"
     digest = f"{program.digest}-{fixer_digest()}"
     found = known(kept, digest)
@@ -89,7 +90,9 @@ def fixed(program: Program, budget: str) -> Fixed:
             found = _proved(str(folder), budget)
         keep(kept, digest, found)
     after = _measured(program, found["diff"]) if found["diff"] else None
-    return judged(program, found, (bare(program), bare(program, twin=True), after))
+    if measured.twin is None:
+        raise ValueError(f"{program.name} has no change of an expert's")
+    return judged(program, found, (measured.bare, measured.twin, after))
 
 
 def _proved(folder: str, budget: str) -> dict[str, Any]:

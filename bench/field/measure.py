@@ -1,7 +1,8 @@
 """Runs a field program: recorded, bare, and with the expert's change; what is measured is kept and reused.
 
-Recordings are kept below `.field/`, so that a change of the judgement needs no new runs. A recording is
-made again when the program or the recorder has changed, a bare measurement when the program has.
+The three are made one directly after the other, since the machine is not always as fast. They are kept
+below `.field/`, so that a change of the judgement needs no new runs, and made again when the program or the
+recorder has changed.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.field.programs import EXPERT, ROOT, TWIN, Program
+from unslow.proof import launch
+from unslow.proof.launch import Started
 
 KEPT = ROOT / ".field"
 _LONGEST = 300.0  # seconds that a program may take
@@ -36,6 +39,17 @@ class Ran:
     seconds: float
     peak_bytes: int
     code: int
+    cpu: float = 0.0  # seconds, of all its threads and children
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A recording, a bare run and one with the expert's change, made in direct turn."""
+
+    folder: Path  # of the recording
+    recorded: Ran
+    bare: Ran
+    twin: Ran | None  # None for a healthy program
 
 
 @cache
@@ -48,19 +62,6 @@ def recorder_digest() -> str:
     return whole.hexdigest()[:16]
 
 
-def bare(program: Program, twin: bool = False) -> Ran:
-    """The program without unslow, or with the expert's change; measured once per version of it."""
-    kept = KEPT / program.name / ("twin.json" if twin else "bare.json")
-    found = known(kept, program.digest)
-    if found is not None:
-        return Ran(**found)
-    with tempfile.TemporaryDirectory() as place:
-        folder = _copied(program, Path(place), twin)
-        ran = _run([sys.executable, *program.command], folder, program.environment)
-    keep(kept, program.digest, asdict(ran))
-    return ran
-
-
 def patched_run(program: Program, diff: str) -> Ran:
     """The program without unslow, with a diff applied."""
     with tempfile.TemporaryDirectory() as place:
@@ -69,30 +70,42 @@ def patched_run(program: Program, diff: str) -> Ran:
         return _run([sys.executable, *program.command], folder, program.environment)
 
 
-def recorded(program: Program) -> tuple[Path, Ran]:
-    """The run folder of a recording, and what the recorded process took."""
-    kept = KEPT / program.name / "recorded.json"
-    target = KEPT / program.name / "run"
+def turn(program: Program) -> Turn:
+    """The program recorded, bare, and with the expert's change; a recorder's version measures anew."""
+    kept = KEPT / program.name / "turn.json"
+    folder = KEPT / program.name / "run"
     digest = f"{program.digest}-{recorder_digest()}"
     found = known(kept, digest)
-    if found is not None and target.is_dir():
-        return target, Ran(**found)
+    if found is None or not folder.is_dir():
+        runs = {"recorded": _recorded(program, folder), "bare": _bare(program, twin=False)}
+        if program.twin:
+            runs["twin"] = _bare(program, twin=True)
+        found = {name: asdict(ran) for name, ran in runs.items()}
+        keep(kept, digest, found)
+    twin = Ran(**found["twin"]) if "twin" in found else None
+    return Turn(folder, Ran(**found["recorded"]), Ran(**found["bare"]), twin)
+
+
+def _recorded(program: Program, target: Path) -> Ran:
     with tempfile.TemporaryDirectory() as place:
         out = Path(place) / "run"
         ran = record_into(program, Path(place), out)
         shutil.rmtree(target, ignore_errors=True)
         target.parent.mkdir(parents=True, exist_ok=True)
-        if out.is_dir():
-            shutil.move(out, target)
-    keep(kept, digest, asdict(ran))
-    return target, ran
+        shutil.move(out, target)
+    return ran
+
+
+def _bare(program: Program, twin: bool) -> Ran:
+    with tempfile.TemporaryDirectory() as place:
+        folder = _copied(program, Path(place), twin)
+        return _run([sys.executable, *program.command], folder, program.environment)
 
 
 def record_into(program: Program, place: Path, out: Path) -> Ran:
     """Record a copy of the program, made in an empty folder."""
     folder = _copied(program, place, twin=False)
-    words = [sys.executable, "-m", "unslow", "run", "-q", "--out", str(out), *program.command]
-    return _run(words, folder, program.environment)
+    return _run([sys.executable, *program.command], folder, program.environment, out)
 
 
 @contextmanager
@@ -130,19 +143,36 @@ def _copied(program: Program, place: Path, twin: bool) -> Path:
     return folder
 
 
-def _run(words: list[str], folder: Path, environment: Mapping[str, str]) -> Ran:
-    """Run to the end; `wait4` gives the peak memory of this very process and its children."""
-    env = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", **environment}
-    began = time.monotonic()
+def _run(
+    words: list[str], folder: Path, environment: Mapping[str, str], out: Path | None = None
+) -> Ran:
+    """Run to the end, recorded where there is a folder for it.
+
+    `wait4` gives the peak memory and the CPU time of this very process and its children.
+    """
+    # Modules are kept compiled, as where unslow was installed: else 0.1 s more at each start.
+    env = {"TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONDONTWRITEBYTECODE": "", **environment}
+    started: Started | None = None
     with (folder.parent / "output.txt").open("wb") as output:
-        process = subprocess.Popen(words, cwd=folder, env=env, stdout=output, stderr=output)
+        began = time.monotonic()
+        if out is None:
+            process = subprocess.Popen(
+                words, cwd=folder, env={**os.environ, **env}, stdout=output, stderr=output
+            )
+        else:
+            place = launch.new_folder(str(out), "")
+            started = launch.start(words, place, env, cwd=folder, stdout=output, stderr=output)
+            process = started.child
         limit = threading.Timer(_LONGEST, process.kill)
         limit.start()
         _, status, usage = os.wait4(process.pid, 0)
         limit.cancel()
-    process.returncode = os.waitstatus_to_exitcode(status)
     seconds = time.monotonic() - began
-    return Ran(round(seconds, 3), usage.ru_maxrss * 1024, process.returncode)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if started is not None:
+        started.ended(process.returncode)
+    cpu = usage.ru_utime + usage.ru_stime
+    return Ran(round(seconds, 3), usage.ru_maxrss * 1024, process.returncode, round(cpu, 3))
 
 
 def known(path: Path, digest: str) -> dict[str, Any] | None:

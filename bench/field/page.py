@@ -48,7 +48,9 @@ def page(scores: Sequence[Score], stability: str) -> str:
         "# Field results",
         "",
         "Programs as strangers write them, written by people who had not seen the detectors; see",
-        "[field/README.md](../field/README.md). Times are single runs on two shared cores.",
+        "[field/README.md](../field/README.md). Times are single runs on two shared cores: recorded, bare",
+        "and with the expert's change in direct turn. What is claimed is compared as a share of the run",
+        "with the share of the CPU time that the expert's change saves.",
         "",
         "| what | result |",
         "|---|---|",
@@ -56,7 +58,7 @@ def page(scores: Sequence[Score], stability: str) -> str:
         "",
         "## Every program",
         "",
-        "| program | expert | unslow says | right | unexplained | bare | twin | claimed |",
+        "| program | expert | unslow says | right | unexplained | bare | twin saves | claimed |",
         "|---|---|---|---|---|---|---|---|",
         *map(_row, scores),
         "",
@@ -84,7 +86,7 @@ def _of(scores: Sequence[Score], holds: Callable[[Score], bool]) -> str:
 
 def _row(score: Score) -> str:
     alarms = f" (also {', '.join(score.false_alarms)})" if score.false_alarms else ""
-    twin = f"{score.twin_seconds:.1f} s" if score.twin_seconds is not None else ""
+    twin = f"{score.saved_share:.0%}" if score.saved_share is not None else ""
     if score.memory and score.twin_peak is not None:
         twin += f", {score.twin_peak / 1e6:.0f} MB"
     memory = f", {score.bare_peak / 1e6:.0f} MB" if score.memory else ""
@@ -96,6 +98,6 @@ def _row(score: Score) -> str:
         f"{100 * score.unexplained:.0f}%",
         f"{score.bare_seconds:.1f} s{memory}",
         twin,
-        f"{score.claimed:.1f} s" if score.claimed else "",
+        f"{score.claimed_share:.0%}" if score.claimed else "",
     )
     return "| " + " | ".join(cells) + " |"

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from bench.field.measure import Ran, bare, recorded, report
+from bench.field.measure import Turn, report, turn
 from bench.field.programs import Fault, Program
+
+_IDLE = ("thread-settings", "checkpoint-cost")  # cores without a thread, waits for the disk
 
 
 @dataclass(frozen=True)
@@ -30,8 +32,11 @@ class Score:
     reported_seconds: float  # of the recorded process
     peak_explained: float | None  # share of the peak that the account of memory names
     recorded_seconds: float
+    recorded_cpu: float
     bare_seconds: float
+    bare_cpu: float
     twin_seconds: float | None
+    twin_cpu: float | None
     bare_peak: int
     twin_peak: int | None
     claimed: float  # seconds that all findings which match a fault claim together
@@ -44,23 +49,44 @@ class Score:
         return self.right_cause and self.right_line and not self.false_alarms
 
     @property
+    def own_measured(self) -> float:
+        """What recording took in CPU seconds, beside the bare run of the same turn."""
+        return self.recorded_cpu - self.bare_cpu
+
+    @property
     def own_share(self) -> float:
         return self.own_seconds / max(self.reported_seconds, 1e-9)
 
     @property
     def saved(self) -> float | None:
-        """Seconds that the expert's change saves."""
-        return None if self.twin_seconds is None else self.bare_seconds - self.twin_seconds
+        """Seconds that the expert's change saves.
+
+        By CPU time, since wall time tells more about other programs; but by wall time where the
+        fault is that the processor has nothing to do.
+        """
+        if self.twin_cpu is None or self.twin_seconds is None:
+            return None
+        if self.expected.partition(" ")[0] in _IDLE:
+            return self.bare_seconds - self.twin_seconds
+        return self.bare_cpu - self.twin_cpu
+
+    @property
+    def saved_share(self) -> float | None:
+        if self.saved is None:
+            return None
+        is_idle = self.expected.partition(" ")[0] in _IDLE
+        return self.saved / max(self.bare_seconds if is_idle else self.bare_cpu, 1e-9)
+
+    @property
+    def claimed_share(self) -> float:
+        return self.claimed / max(self.reported_seconds, 1e-9)
 
     @property
     def claim(self) -> float | None:
-        """What is claimed over what the expert's change saves, each as a share of its own run.
-
-        The runs were made at different times, on a machine that is not always as fast.
-        """
-        if not self.saved or not self.claimed:
+        """What is claimed over what the expert's change saves, each as a share of its own run."""
+        if not self.saved_share or not self.claimed:
             return None
-        return (self.claimed / self.reported_seconds) / (self.saved / self.bare_seconds)
+        return self.claimed_share / self.saved_share
 
     def as_row(self) -> dict[str, Any]:
         return asdict(self)
@@ -68,21 +94,18 @@ class Score:
 
 def score(program: Program) -> Score:
     """Record, judge and score one program."""
-    folder, ran = recorded(program)
-    plain = bare(program)
-    twin = bare(program, twin=True) if program.twin else None
-    return judged(program, report(folder), ran, plain, twin)
+    measured = turn(program)
+    return judged(program, report(measured.folder), measured)
 
 
-def judged(
-    program: Program, said: Mapping[str, Any], ran: Ran, plain: Ran, twin: Ran | None
-) -> Score:
+def judged(program: Program, said: Mapping[str, Any], measured: Turn) -> Score:
+    plain, twin = measured.bare, measured.twin
     findings = [finding for finding in said["findings"] if finding["fault"]]
     matched = [_matching(program, finding, any_line=False) for finding in findings]
     first = findings[0] if findings else None
     expected = program.faults[0] if program.faults else None
     named = _matching(program, first, any_line=True) if first else None
-    claims = [f for f, fault in zip(findings, matched, strict=True) if fault]
+    claims = [one for one in findings if _matching(program, one, any_line=True)]
     return Score(
         name=program.name,
         healthy=program.healthy,
@@ -99,9 +122,12 @@ def judged(
         own_seconds=said["own_cost"]["seconds"],
         reported_seconds=said["seconds"],
         peak_explained=_peak_explained(said["memory_account"]),
-        recorded_seconds=ran.seconds,
+        recorded_seconds=measured.recorded.seconds,
+        recorded_cpu=measured.recorded.cpu,
+        bare_cpu=plain.cpu,
         bare_seconds=plain.seconds,
         twin_seconds=twin.seconds if twin else None,
+        twin_cpu=twin.cpu if twin else None,
         bare_peak=plain.peak_bytes,
         twin_peak=twin.peak_bytes if twin else None,
         claimed=_claimed(said, claims),

@@ -6,34 +6,23 @@ Resumable: results.json keeps every job that was run; delete it to start again.
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from bench.workers.cases import CASES, Case
-from bench.workers.page import page
+from bench.workers.cases import BATCH, CASES, Case
+from bench.workers.page import keep, kept
+from bench.workers.runs import HUNG, launched, split
 from unslow.analyse.run.assemble import load
 from unslow.analyse.workers.assemble import job_of
-from unslow.analyse.workers.job import Job as WorkerJob
 from unslow.diagnose import diagnose
 
-HERE = Path(__file__).parent
-PAGE = HERE.parents[1] / "docs" / "workers.md"
-RESULTS = HERE / "results.json"
+NAME = "results"
 _JUDGED = ("straggler", "communication")
-_MORE_SOUND = 3  # jobs of each case: 40 in all
-_UNMEASURED = {"step": 0.0, "ideal": 0.0, "sound": 0.0}
-_HUNG = -1  # what start.py says of a job that had to be killed
-_BEGINNING = 3  # steps after the fault ended: a new iterator, a new trace
-_UNCOUNTED = 8  # updates of a second loop before the recorder counts them as steps
+_MORE_SOUND = 3  # jobs of each case: 40 in all, and 16 beside a busy program
 
 
 @dataclass(frozen=True)
@@ -52,12 +41,14 @@ class Job:
     def asked(self) -> dict[str, Any]:
         """As start.py reads it."""
         case = self.case
-        named = {"fault": case.fault, "loop": case.loop, "steps": case.steps, "sound": case.sound}
-        return {**named, "workers": self.workers, "faulty": self.faulty}
+        epochs = [(case.steps, True), (case.sound, False)] if case.sound else [(case.steps, True)]
+        named = {"fault": case.fault, "loop": case.loop, "steps": case.steps, "epochs": epochs}
+        named |= {"workers": self.workers, "faulty": self.faulty, "batch": BATCH}
+        return {**named, "busy": case.busy}
 
 
 def planned(repeats: int) -> Iterator[Job]:
-    """All jobs, the first of every case before the second of any; more of the five sound ones."""
+    """All jobs, the first of every case before the second of any; more of the sound ones."""
     for repeat in range(repeats + _MORE_SOUND):
         for case in CASES:
             if repeat < repeats or case.is_healthy:
@@ -68,13 +59,13 @@ def run_all(jobs: Sequence[Job], keep: Path | None) -> Iterator[dict[str, Any]]:
     """Several jobs in one start, each judged from the recordings of its own processes."""
     folder = Path(tempfile.mkdtemp(prefix="unslow-workers-"))
     try:
-        for job, ran in zip(jobs, _launched(jobs, folder), strict=False):
-            if ran["exit"] == _HUNG:  # it is run again another time
+        for job, ran in zip(jobs, launched([job.asked for job in jobs], folder), strict=False):
+            if ran["exit"] == HUNG:  # it is run again another time
                 print(f"out of time: {job.case.name} x{job.workers} #{job.repeat}", flush=True)
                 continue
             own = (keep or folder) / recording(job.case, job.repeat)
             split(folder / "run", ran["pids"], own)
-            found = judged(own, job.case)
+            found = judged(own)
             yield {
                 "case": job.case.name,
                 "repeat": job.repeat,
@@ -89,29 +80,6 @@ def run_all(jobs: Sequence[Job], keep: Path | None) -> Iterator[dict[str, Any]]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _launched(jobs: Sequence[Job], folder: Path) -> list[dict[str, Any]]:
-    asked, answered = folder / "jobs.json", folder / "pids.json"
-    asked.write_text(json.dumps([job.asked for job in jobs]))
-    recorded = [sys.executable, "-m", "unslow", "run", "--quiet", "--out", str(folder / "run")]
-    command = [sys.executable, str(HERE / "start.py"), str(asked), str(answered)]
-    done = subprocess.run([*recorded, "--", *command], capture_output=True, text=True, check=False)
-    if not answered.exists():
-        raise SystemExit(f"no job ended: {done.stderr[-2000:]}")
-    ran: list[dict[str, Any]] = json.loads(answered.read_text())
-    return ran
-
-
-def split(run: Path, pids: Sequence[int], own: Path) -> None:
-    """The recordings of some processes as a run of their own."""
-    shutil.rmtree(own, ignore_errors=True)
-    strangers = [
-        path.name
-        for path in run.iterdir()
-        if path.suffix in (".events", ".steps") and int(path.stem.rpartition("-")[2]) not in pids
-    ]
-    shutil.copytree(run, own, ignore=lambda _, names: [n for n in names if n in strangers])
-
-
 def recording(case: Case, repeat: int) -> str:
     """The name of a kept recording."""
     letters = [letter if letter.isalnum() else "_" for letter in case.name]
@@ -123,11 +91,11 @@ def judged_again(result: dict[str, Any], keep: Path) -> dict[str, Any]:
     case = next((case for case in CASES if case.name == result["case"]), None)
     if case is None or not (keep / recording(case, result["repeat"])).is_dir():
         return result
-    found = judged(keep / recording(case, result["repeat"]), case)
+    found = judged(keep / recording(case, result["repeat"]))
     return {**result, **found, **scored(case, result["faulty"], found)}
 
 
-def judged(folder: Path, case: Case) -> dict[str, Any]:
+def judged(folder: Path) -> dict[str, Any]:
     """What unslow says about a recorded job."""
     run = load(str(folder))
     diagnosis = diagnose(run, with_fixes=False)
@@ -138,26 +106,8 @@ def judged(folder: Path, case: Case) -> dict[str, Any]:
         "said": said,
         "others": [finding.cause for finding in findings if finding.cause not in _JUDGED],
         "steps": job.steps if job is not None else 0,
-        **(measured(job, case) if job is not None and job.judged.any() else _UNMEASURED),
         "own_cost": diagnosis.own_seconds,
     }
-
-
-def measured(job: WorkerJob, case: Case) -> dict[str, float]:
-    """Mean seconds of a step with the fault, of its replay, and of those after the fault ended."""
-    step = np.nanmedian(job.wall, axis=0)
-    has_sound = case.sound > 0 and job.steps >= case.steps + case.sound - _UNCOUNTED
-    faulty = job.judged & (job.step <= case.steps) if has_sound else job.judged
-    after = job.judged & (job.step > case.steps + _BEGINNING)
-    return {
-        "step": _mean(step[faulty]),
-        "ideal": _mean(job.ideal[faulty]),
-        "sound": _mean(step[after]) if has_sound else 0.0,
-    }
-
-
-def _mean(values: np.ndarray) -> float:
-    return float(np.nanmean(values)) if len(values) else 0.0
 
 
 def _said(finding: Any) -> dict[str, Any]:
@@ -189,30 +139,27 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=8, help="that share one start")
     parser.add_argument("--starts", type=int, default=1000, help="no more than these")
     parser.add_argument("--only", default="", help="cases whose name holds this")
+    parser.add_argument("--part", default="1/1", help="2/8: the second of eight parts of all")
     parser.add_argument("--keep", type=Path, help="folder for the recordings")
     parser.add_argument("--again", action="store_true", help="judge the kept recordings only")
     options = parser.parse_args()
-    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
+    results = kept(NAME)
     if options.again:
         results = [judged_again(each, options.keep) for each in results]
         for each in results:
             _tell(each)
-        _write(results)
+        keep(NAME, results)
         return
     done = {(each["case"], each["repeat"]) for each in results}
-    missing = [job for job in planned(options.repeats) if (job.case.name, job.repeat) not in done]
+    part, parts = map(int, options.part.split("/"))
+    mine = list(planned(options.repeats))[part - 1 :: parts]
+    missing = [job for job in mine if (job.case.name, job.repeat) not in done]
     chosen = [job for job in missing if options.only in job.case.name]
     for start in range(options.starts):
         together = chosen[start * options.jobs : (start + 1) * options.jobs]
         for result in run_all(together, options.keep) if together else ():
-            results.append(result)
             _tell(result)
-            _write(results)
-
-
-def _write(results: list[dict[str, Any]]) -> None:
-    RESULTS.write_text(json.dumps(results, indent=1) + "\n")
-    PAGE.write_text(page(results))
+            keep(NAME, [*kept(NAME), result])  # of another part as well
 
 
 def _tell(result: dict[str, Any]) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+BATCH = 128  # rows of a batch: steps of about 12 ms on one core
+
 
 @dataclass(frozen=True)
 class Case:
@@ -17,13 +19,11 @@ class Case:
     fault: str = ""  # as train.py knows it
     faulty: int | None = None  # the worker; None: the last one
     steps: int = 80
+    busy: int = 0  # programs beside the job that keep a processor busy, on any core
 
     @property
     def sound(self) -> int:
-        """Steps after those with the fault, in which a step without it is measured.
-
-        Nearly as many: the mean of a few short steps is off by chance.
-        """
+        """Steps after the fault has ended: a fault that is there all the time is easier to find."""
         ends = self.cause == "straggler" and self.fault not in ("late", "core")
         return 70 if ends and self.loop in ("compiled", "inside") else 0
 
@@ -72,6 +72,15 @@ CASES = (
     Case("healthy: rare evaluation on the chief", fault="rare-evaluation", faulty=0),
     Case("healthy: a slow first step", fault="first"),
     Case("healthy: balanced, tf_keras fit", loop="fit", workers=(2,), fault="none"),
+    Case("healthy: balanced, beside a busy program", fault="none", steps=400, busy=1),
+    Case(
+        "healthy: balanced, input inside, beside a busy program",
+        loop="inside",
+        workers=(2,),
+        fault="none",
+        steps=400,
+        busy=1,
+    ),
     Case(
         "extra Python in a callback, tf_keras fit",
         "straggler",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 import numpy as np
@@ -16,24 +16,33 @@ import tensorflow as tf
 from tensorflow.python.data.experimental.ops import testing
 
 WIDTH = 512
-BATCH = 128
+HELD_OUT = 128  # rows
 
 
-def main(fault: str, worker: int, loop: str, steps: tuple[int, int]) -> None:
-    """`loop`: compiled, inside, eager or fit; `steps`: with the fault and, where it ends, without."""
+def main(
+    fault: str, worker: int, loop: str, epochs: Sequence[tuple[int, bool]], batch: int
+) -> None:
+    """`loop`: compiled, inside, eager or fit; `epochs`: the steps of each, and whether it has the fault."""
+    settings()
+    task = json.loads(os.environ["TF_CONFIG"])["task"]
+    training = Training(fault, task["index"] == worker, loop, batch)
+    if loop == "fit":
+        training.fit(epochs[0][0])
+    else:
+        training.run(epochs)
+
+
+def settings() -> None:
+    """Each process has one core."""
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(2)
-    task = json.loads(os.environ["TF_CONFIG"])["task"]
-    training = Training(fault, task["index"] == worker, loop)
-    if loop == "fit":
-        training.fit(steps[0])
-    else:
-        training.run(*steps)
 
 
 class Training:
-    def __init__(self, fault: str, faulty: bool, loop: str) -> None:
-        self.fault, self.faulty, self.loop = fault, faulty, loop
+    def __init__(self, fault: str, faulty: bool, loop: str, batch: int) -> None:
+        self.fault, self.faulty, self.loop, self.batch = fault, faulty, loop, batch
+        self.is_faulty = faulty
+        self.epochs: Sequence[tuple[int, bool]] = ()
         self.strategy = tf.distribute.MultiWorkerMirroredStrategy()
         self.hoard: list[np.ndarray] = []
         self.train: Callable[[tf.Tensor], tf.Tensor] | None = None
@@ -51,12 +60,28 @@ class Training:
 
     def dataset(self, _: tf.distribute.InputContext) -> tf.data.Dataset:
         width = 64 if self.fault == "small" else WIDTH
-        batch = BATCH * 3 if self.is_("batches") else BATCH
+        batch = self.batch + 1200 * self.is_("batches")  # 30 ms of computing
         data = tf.data.Dataset.from_tensors(tf.ones([batch, width])).repeat()
-        if self.is_("input"):  # a Python function here may hang a process that exits
-            # fit() divides each element among the workers, and so its time.
-            data = data.apply(testing.sleep(240_000 if self.loop == "fit" else 120_000))
-        return data.prefetch(1)
+        if self.comes_and_goes():
+            return self.by_turns(data).prefetch(1)
+        return self.slowed(data).prefetch(1) if self.is_("input") else data.prefetch(1)
+
+    def slowed(self, data: tf.data.Dataset) -> tf.data.Dataset:
+        """A Python function here may hang a process that exits."""
+        # fit() divides each element among the workers, and so its time.
+        return data.apply(testing.sleep(240_000 if self.loop == "fit" else 120_000))
+
+    def comes_and_goes(self) -> bool:
+        """Whether one iterator feeds several turns: of those that live for a second little is known."""
+        return self.fault == "input" and len(self.epochs) > 2
+
+    def by_turns(self, data: tf.data.Dataset) -> tf.data.Dataset:
+        """Input that is slow in some epochs."""
+        whole = data.take(0)
+        for steps, has_fault in self.epochs:
+            part = data.take(steps)
+            whole = whole.concatenate(self.slowed(part) if self.is_faulty and has_fault else part)
+        return whole.concatenate(data)
 
     def is_(self, fault: str) -> bool:
         return self.faulty and self.fault == fault
@@ -108,34 +133,37 @@ class Training:
         if self.is_("python"):
             sum(i * i for i in range(400_000))
 
-    def run(self, steps: int, sound: int) -> None:
-        """Some steps with the fault, then some without it."""
-        self.make_steps(steps)
-        if sound:
-            self.faulty = False
-            self.make_steps(sound)
+    def run(self, epochs: Sequence[tuple[int, bool]]) -> None:
+        """Each epoch has an iterator of its own, unless input comes and goes."""
+        self.epochs, evaluate = epochs, tf.function(self.loss)
+        step = None
+        for steps, has_fault in epochs:
+            self.faulty = self.is_faulty and has_fault
+            step = step if step and self.comes_and_goes() else self.step()
+            for number in range(steps):
+                if self.is_("first") and number == 0:
+                    time.sleep(3)
+                step()
+                self.in_python()
+                if self.is_("memory"):
+                    self.hoard.append(np.random.default_rng(number).random(1_500_000))
+                self.evaluations(number, evaluate)
 
-    def make_steps(self, steps: int) -> None:
+    def evaluations(self, number: int, evaluate: Callable[[tf.Tensor], tf.Tensor]) -> None:
+        """After a step, if it is their turn."""
+        often = self.is_("evaluate") and number % 25 == 20
+        rarely = self.is_("rare-evaluation") and number % 75 == 70
+        held_out = tf.ones([HELD_OUT, WIDTH])
+        for _ in range(150 * often + 6 * rarely):
+            evaluate(held_out)
+
+    def step(self) -> Callable[[], object]:
+        """A step of the next epoch."""
         data = iter(self.strategy.distribute_datasets_from_function(self.dataset))
         if self.loop == "inside":
-            step = tf.function(lambda: self.strategy.run(self.replica, args=(next(data),)))
-        else:
-            train = self.train or self.compiled()
-            step = lambda: train(next(data))  # noqa: E731
-        evaluate = tf.function(self.loss)
-        held_out = tf.ones([BATCH, WIDTH])
-        for number in range(steps):
-            if self.is_("first") and number == 0:
-                time.sleep(3)
-            step()
-            self.in_python()
-            if self.is_("memory"):
-                self.hoard.append(np.random.default_rng(number).random(1_500_000))
-            if (self.is_("evaluate") and number % 25 == 24) or (
-                self.is_("rare-evaluation") and number % 75 == 74
-            ):
-                for _ in range(150 if self.fault == "evaluate" else 6):
-                    evaluate(held_out)
+            return tf.function(lambda: self.strategy.run(self.replica, args=(next(data),)))
+        train = self.train or self.compiled()
+        return lambda: train(next(data))
 
     def compiled(self) -> Callable[[tf.Tensor], tf.Tensor]:
         one = lambda batch: self.strategy.run(self.replica, args=(batch,))  # noqa: E731

@@ -10,6 +10,7 @@ import pytest
 from tests.examples import RECORDED, diagnosis_of
 from unslow.analyse.account import account_of
 from unslow.analyse.account_parts import Kind
+from unslow.analyse.sketches.jobs import Hand, JobSketch
 from unslow.analyse.sketches.pipelines import Made, pipeline_facts
 from unslow.analyse.sketches.sketch import Sketch, at
 from unslow.analyse.stretches import IMPORT, PROGRAM, SETUP, TRAINING, stretch_at
@@ -207,3 +208,12 @@ def test_a_run_without_loops_is_the_program() -> None:
     names = [stretch.name for stretch in account_of(run, []).stretches]
     assert PROGRAM in names and SETUP not in names
     assert stretch_at(run, 0, 1.0) == PROGRAM
+
+
+def test_what_all_workers_wait_is_claimed_once_per_worker() -> None:
+    """The account is of one process; a finding's seconds are of all that train together."""
+    usual = {"input": 0.004, "python": 0.001}
+    late = Hand({"input": 0.034, "python": 0.001})
+    run = JobSketch("a job", workers=(Hand(usual), late), steps=200).run()
+    found = parts(run, list(diagnose(run).findings), TRAINING)
+    assert found["straggler", Kind.FINDING] == pytest.approx(200 * 0.03, rel=0.1)

@@ -7,6 +7,7 @@ import pytest
 from unslow.causes import eager_step
 from unslow.causes.eager_step import EagerStep
 from unslow.causes.function_in_loop import FunctionInLoop, _Detail
+from unslow.facts.schema import Place, Stack
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.moves.convert_feed import converted_once
 from unslow.fix.moves.eval_to_run import eval_as_run
@@ -72,33 +73,41 @@ def test_a_graph_that_tensorflow_makes_for_a_line_is_made_once_around_it() -> No
 # Resets
 
 
+def stack(*lines: int) -> Stack:
+    return tuple(Place("train.py", line) for line in lines)
+
+
 def test_a_seed_that_never_changes_goes_in_front_of_the_loop() -> None:
-    edited = once_before_loop(script("for i in x:\n    tf.random.set_seed(1)\n    step(i)\n"), [2])
+    edited = once_before_loop(
+        script("for i in x:\n    tf.random.set_seed(1)\n    step(i)\n"), stack(2)
+    )
     assert edited.text == "tf.random.set_seed(1)\nfor i in x:\n    step(i)\n"
 
 
 def test_a_seed_that_follows_the_loop_starts_at_zero_in_front_of_it() -> None:
-    edited = once_before_loop(script("for i in x:\n    tf.random.set_seed(i)\n    step(i)\n"), [2])
+    edited = once_before_loop(
+        script("for i in x:\n    tf.random.set_seed(i)\n    step(i)\n"), stack(2)
+    )
     assert edited.text == "tf.random.set_seed(0)\nfor i in x:\n    step(i)\n"
 
 
 def test_a_seed_under_a_condition_goes_with_its_condition_where_one_was_set_before() -> None:
     text = "tf.random.set_seed(7)\nfor i in x:\n    if i % 9 == 0:\n        tf.random.set_seed(i)\n    step(i)\n"
     assert (
-        once_before_loop(script(text), [4]).text
+        once_before_loop(script(text), stack(4)).text
         == "tf.random.set_seed(7)\nfor i in x:\n    step(i)\n"
     )
 
 
 def test_the_call_of_a_helper_that_resets_is_what_leaves_the_loop() -> None:
     text = "def fixed():\n    tf.random.set_seed(1)\n\n\nfor i in x:\n    fixed()\n    step(i)\n"
-    edited = once_before_loop(script(text), [2, 6])
+    edited = once_before_loop(script(text), stack(2, 6))
     assert edited.text.endswith("fixed()\nfor i in x:\n    step(i)\n")
 
 
 def test_a_reset_whose_loop_is_elsewhere_is_left_alone() -> None:
-    with pytest.raises(CannotEdit, match="another file"):
-        once_before_loop(script("def fixed():\n    tf.random.set_seed(1)\n"), [2])
+    with pytest.raises(CannotEdit, match="does more than reset"):
+        once_before_loop(script("def fixed():\n    tf.random.set_seed(1)\n"), stack(2))
 
 
 # Unrolled loops
@@ -151,6 +160,27 @@ def test_a_number_that_may_become_something_else_is_refused(start: str, value: s
         range_to_graph(script(_HEAD + _SUMMED.format(start=start, value=value)), 7)
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("range(9)", "tf.range(9)"),
+        ("range(2, x.shape[1])", "tf.range(2, x.shape[1])"),
+        ("reversed(range(9))", "tf.range(9 - 1, -1, -1)"),
+        ("reversed(range(n))", "tf.range(n - 1, -1, -1)"),
+    ],
+)
+def test_a_loop_may_count_anyhow_and_branch_by_its_counter(old: str, new: str) -> None:
+    body = "        if t > 3:\n            state = cell(x[:, t], state)\n    return state\n"
+    text = f"{_HEAD}    for t in {old}:\n{body}"
+    assert range_to_graph(script(text), 6).text == text.replace(f"in {old}", f"in {new}")
+
+
+def test_a_number_that_a_branch_changes_is_checked_as_well() -> None:
+    value = "1.0\n        if t > 3:\n            loss += state"
+    with pytest.raises(CannotEdit, match="`loss` starts as"):
+        range_to_graph(script(_HEAD + _SUMMED.format(start="0.0", value=value)), 7)
+
+
 def test_an_edited_loop_is_left_as_it_is() -> None:
     text = (
         _HEAD
@@ -164,7 +194,16 @@ def test_an_edited_loop_is_left_as_it_is() -> None:
     [
         ("        state = cell(x[t], state)\n", "Python number"),
         ("        rows.append(x[:, t])\n", "TensorArray"),
-        ("        if t:\n            state = cell(x[:, t], state)\n", "more than assignments"),
+        ("        if t:\n            state = cell(x[:, t], state)\n", "Python number"),
+        (
+            "        with scope():\n            state = cell(x[:, t], state)\n",
+            "more than assignments",
+        ),
+        ("        if t > 3:\n            rows.append(x[:, t])\n", "TensorArray"),
+        (
+            "        if t > 3:\n            late = cell(x[:, t], state)\n        state = late\n",
+            "no value",
+        ),
         (
             "        state = cell(x[:, t], state)\n        fresh = total + state\n        total = fresh\n",
             "no value",

@@ -206,5 +206,5 @@ def test_an_iterator_over_something_that_changes_in_the_loop_stays_there() -> No
 
 def test_a_shuffle_buffer_is_made_smaller_in_place() -> None:
     assert "data.shuffle(2048)\n" in fixed(
-        BigShuffle().fix(finding(3, big_shuffle._Smaller(2048)), Script("train.py", PLAIN))
+        BigShuffle().fix(finding(3, big_shuffle._Detail(2048, False)), Script("train.py", PLAIN))
     )

@@ -65,7 +65,30 @@ def test_labels_that_are_an_array_stay_what_they_are() -> None:
 
 def test_labels_are_left_alone_where_the_loss_is_not_written_out() -> None:
     source = SOURCE.replace('"categorical_crossentropy"', "LOSS")
-    assert isinstance(answered(Cut(Reason.ONE_HOT, 1e9, None, "y"), 6, source), Refusal)
+    with pytest.raises(CannotEdit, match="is written out nowhere"):
+        answered(Cut(Reason.ONE_HOT, 1e9, None, "y"), 6, source)
+
+
+def test_metrics_of_one_hot_labels_become_sparse_as_well() -> None:
+    given = 'keras.losses.CategoricalCrossentropy(), metrics=["categorical_accuracy", "acc"]'
+    source = "import keras\n" + SOURCE.replace('"categorical_crossentropy"', given)
+    lines = lines_of(answered(Cut(Reason.ONE_HOT, 1e9, None, "y"), 7, source))
+    sparse = 'SparseCategoricalCrossentropy(), metrics=["sparse_categorical_accuracy", "acc"]'
+    assert lines[8] == f'model.compile("adam", loss=keras.losses.{sparse})'
+
+
+@pytest.mark.parametrize(
+    ("added", "reason"),
+    [
+        ("classes = y.shape[1]\n", "read by its columns"),
+        ("truth = np.argmax(y, axis=1)\n", "read by its columns"),
+        ("model.compile(metrics=[keras.metrics.AUC()])\n", "`AUC` compares the columns"),
+        ("loss = Loss(label_smoothing=0.1)\n", "smooths its labels"),
+    ],
+)
+def test_labels_whose_columns_are_read_stay(added: str, reason: str) -> None:
+    with pytest.raises(CannotEdit, match=reason):
+        answered(Cut(Reason.ONE_HOT, 1e9, None, "y"), 6, SOURCE + added)
 
 
 def test_data_begins_as_float32() -> None:
@@ -73,8 +96,15 @@ def test_data_begins_as_float32() -> None:
     assert lines[6] == 'z = np.random.randn(1000, 1000).astype("float32")'
 
 
-def test_a_constant_has_no_edit() -> None:
-    assert answered(Cut(Reason.CONSTANT, 1e9, None, "88 MB"), 9) is None
+def test_arrays_in_a_graph_become_tensors_outside_of_it() -> None:
+    source = "import tensorflow as tf\ntable = load()\n@tf.function\ndef f(i):\n"
+    cut = Cut(Reason.CONSTANT, 1e9, None, "88 MB")
+    lines = lines_of(answered(cut, 5, f"{source}    return tf.gather(table, i)\n"))
+    assert "table_tensor = tf.constant(table)" in lines
+
+
+def test_a_dataset_of_one_element_has_no_edit() -> None:
+    assert answered(Cut(Reason.ONE_ELEMENT, 1e9, None, "88 MB"), 9) is None
 
 
 CALLED = """\

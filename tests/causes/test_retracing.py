@@ -11,7 +11,8 @@ from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.causes.retracing import Retracing, _Detail
 from unslow.facts.functions import FirstRun, Trace
 from unslow.facts.schema import Place
-from unslow.model import Finding
+from unslow.fix.edit.script import Script
+from unslow.model import Finding, Fix, Location, Safety
 
 
 @pytest.mark.parametrize(
@@ -168,3 +169,31 @@ def test_a_call_with_two_traces_costs_no_more_than_itself() -> None:
     ]
     (finding,) = found(*facts, seconds=0.5)
     assert finding.seconds <= 10 * 0.12
+
+
+_FIXED = (
+    "import tensorflow as tf\n@tf.function\ndef step(x, w):\n    return {}\n\n"
+    "for n in range(9):\n    step(x, {})\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("result", "given", "leaf", "fixed", "safety"),
+    [
+        ("x * w", "n / 9", "w", "step(x, tf.constant(n / 9))", Safety.CLOSE),
+        ("tf.nn.dropout(x, w)", "n / 9", "w", "step(x, tf.constant(n / 9))", Safety.REVIEW),
+        ("x * w[0]", "[n / 9]", "w[0]", "step(x, [tf.constant(n / 9)])", Safety.REVIEW),
+    ],
+)
+def test_a_number_that_changes_becomes_a_tensor(
+    result: str, given: str, leaf: str, fixed: str, safety: Safety
+) -> None:
+    source, at_step = _FIXED.format(result, given), Location("train.py", 3, "step")
+    change = Change("w", leaf, "number", "float 0.1", "float 0.2")
+    detail = _Detail("step", at_step, change, at_step, source, False, (), False)
+    finding = Finding(
+        "retracing", "title", Location("train.py", 7, "<module>"), 1.0, (), detail=detail
+    )
+    fix = Retracing().fix(finding, Script("train.py", source))
+    assert isinstance(fix, Fix) and fix.safety is safety
+    assert fixed in fix.files["train.py"]

@@ -161,3 +161,13 @@ def test_a_run_that_crashed_fails_a_check_even_if_trials_are_as_fast(
     words = ["compare", "gc_pauses", "gc_pauses", "--repeat", "4", "--fail-if", "slower=5%"]
     code, _, err = typed(capsys, *words)
     assert code == 1 and "did not end well: exit 1" in err
+
+
+def test_fix_says_of_each_problem_that_it_has_no_edit_for(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    recorded(tmp_path, "dense_updates")
+    code, out, err = typed(capsys, "fix", "dense_updates")
+    assert code == 0 and out == ""
+    assert "dense-updates at " in err and "rewrites all" in err
+    assert "no diff: no automatic edit exists for this cause\n  instead: " in err

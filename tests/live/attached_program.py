@@ -13,21 +13,31 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from attached_identity import attributes, changed, digest  # type: ignore[import-not-found]
+from attached_identity import (  # type: ignore[import-not-found]
+    attributes,
+    changed,
+    digest,
+    got_dicts,
+    objects_by_dict,
+)
 
 STOPS = Path(sys.argv[1])
 STYLES = sys.argv[2].split(",")
+DICTS: dict[str, list[str]] = {}  # classes of objects that got one while a style trained
 COUNTS = json.loads(sys.argv[3]) if len(sys.argv) > 3 else {}
 
 
 def turns(style: str) -> Iterator[int]:
     """Numbers of steps until the test has seen enough of this style."""
     stop, number = STOPS / style, 0
+    before = objects_by_dict()
     while number < COUNTS[style] if COUNTS else not stop.exists():
         if number == 1:  # what is traced in the first step may take long
+            before = objects_by_dict()
             print("begun", style, flush=True)
         yield number
         number += 1
+    DICTS[style] = got_dicts(before)
 
 
 def arrays() -> tuple[Any, Any]:
@@ -191,6 +201,7 @@ def main() -> None:
         count, weights = loops[style]()
         after = attributes()
         said = {"count": count, "weights": weights, "changed": changed(before, after)}
+        said["dicts"] = DICTS[style]
         print(json.dumps(said), flush=True)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bench.field.measure import Ran
+from bench.field.measure import Ran, Turn
 from bench.field.programs import EXPERT, PROGRAMS, TWIN, Program
 from bench.field.score import judged
 from unslow.cli.show import report_on, text_of
@@ -29,7 +29,7 @@ QUICK = (
     "d_lorenz_ensemble",
     "d_oneshot_siamese",
 )
-UNKNOWN = Ran(0.0, 0, 0)  # speed belongs to `make field`
+UNKNOWN = Turn(Path(), Ran(0.0, 0, 0), Ran(0.0, 0, 0), None)  # speed belongs to `make field`
 
 
 def report_of(program: Program, place: Path) -> dict[str, Any]:
@@ -54,5 +54,5 @@ def report_of(program: Program, place: Path) -> dict[str, Any]:
 @pytest.mark.parametrize("name", QUICK)
 def test_the_answer_is_the_experts(name: str, tmp_path: Path) -> None:
     program = Program(PROGRAMS / name)
-    score = judged(program, report_of(program, tmp_path), UNKNOWN, UNKNOWN, None)
+    score = judged(program, report_of(program, tmp_path), UNKNOWN)
     assert (score.right_cause, score.right_line, score.false_alarms) == (True, True, ()), score.said

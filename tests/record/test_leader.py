@@ -48,3 +48,24 @@ def test_the_rarer_of_two_updates_goes_on_counting(recording: Recording) -> None
         train(recording, generator, 1)
         train_elsewhere(recording, critic, 5)
     assert recording.steps.led == 20
+
+
+def test_a_step_that_assigns_many_variables_is_one_step(recording: Recording) -> None:
+    """The leader is found in the first of them: its own 24 count."""
+    variables = [Owner() for _ in range(24)]
+    for _ in range(30):
+        for variable in variables:
+            train(recording, variable, 1)
+    assert recording.steps.led == 24 + 29
+
+
+def test_a_second_loop_over_many_variables_counts_on(recording: Recording) -> None:
+    first, variables = Owner(), [Owner() for _ in range(24)]
+    for variable in variables:
+        train_elsewhere(recording, variable, 1)
+    train(recording, first, 30)
+    before = recording.steps.led
+    for _ in range(20):
+        for variable in variables:
+            train_elsewhere(recording, variable, 1)
+    assert recording.steps.led == before + 20 - 8

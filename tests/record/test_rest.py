@@ -156,8 +156,8 @@ def test_another_batch_is_seen_before_an_eighth_more_steps_are_done(training: Tr
         training.step()
     for _ in range(4096 // 8):
         training.step(rows=64)
-    seen = probe(training.recording, Batches)._seen[training.model]
-    assert ((64, 8),) in seen
+    seen = probe(training.recording, Batches)._seen.get(training.model)
+    assert seen is not None and ((64, 8),) in seen
 
 
 def test_at_the_end_nothing_of_ours_is_left(training: Training) -> None:

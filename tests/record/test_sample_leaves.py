@@ -52,7 +52,7 @@ def test_the_instruction_that_lets_go_is_known_while_it_waits(recording: Recordi
     iterator = OwnedIterator()
     iterator.resource = Resource(seen)  # type: ignore[attr-defined]
     del iterator
-    assert seen == [recording.recorder.iterator_end]
+    assert seen == list(recording.recorder.iterator_ends)
 
 
 def test_an_import_below_a_line_is_named_and_one_above_it_is_not(recording: Recording) -> None:
@@ -69,8 +69,7 @@ def test_an_import_below_a_line_is_named_and_one_above_it_is_not(recording: Reco
 def test_a_sample_there_says_so_and_one_elsewhere_does_not(recording: Recording) -> None:
     iterator = OwnedIterator()
     del iterator
-    there = recording.recorder.iterator_end
-    assert there is not None
+    there = recording.recorder.iterator_ends[0]
     watcher = recording.watcher
     waiting, elsewhere = (watcher._key([line], 10) for line in (there, (there[0], 0)))
     assert waiting is not None

@@ -36,9 +36,18 @@ def test_a_refusal_is_told_with_its_line_and_the_whole_function() -> None:
 
 def test_a_cause_without_an_edit_says_so() -> None:
     (row,) = briefs_of(diagnosis(None))
-    assert row["no_diff"].startswith("no automatic edit")
+    assert row["no_diff"] == "no automatic edit exists for this form of the cause"
     assert row["cure"].startswith("Put the body of the loop")
 
 
 def test_a_finding_with_a_fix_needs_no_brief() -> None:
     assert briefs_of(diagnosis(Fix("compile it", Safety.CLOSE, {"train.py": ""}))) == []
+
+
+def test_only_costs_that_there_are_are_named_and_numbers_are_plain() -> None:
+    found = diagnosis(None)
+    finding = replace(found.findings[0], seconds=0.0, frees=2e9)
+    finding = replace(finding, evidence=(Evidence("peak", "2.67 GB"), Evidence("first", "1. line")))
+    text = brief.dumps(briefs_of(replace(found, findings=(finding,))), "python train.py")
+    assert "**What it costs**: 2.00 GB of the peak.\n" in text
+    assert "- peak: 2.67 GB\n- first: 1\\. line\n" in text

@@ -47,6 +47,14 @@ def test_the_worst_worker_is_set_beside_a_typical_one(small: dict[str, Any]) -> 
     assert waits["waits for others"] > 0.03
 
 
+def test_the_parts_of_a_usual_step_make_it_up(small: dict[str, Any]) -> None:
+    """Tracing the first steps is no part of it."""
+    for side in small["job"]["pair"]:
+        whole = sum(bar["seconds"] for bar in side["bars"])
+        assert whole == pytest.approx(side["step_seconds"], rel=0.02)
+        assert side["step_seconds"] == pytest.approx(small["job"]["step_seconds"], rel=0.02)
+
+
 def test_the_table_begins_with_the_one_that_others_wait_for(small: dict[str, Any]) -> None:
     first, *others = small["job"]["workers"]
     assert first["name"] == "worker 2" and first["excess"] == "input"

@@ -49,3 +49,10 @@ def test_a_fence_in_the_diff_does_not_end_the_block() -> None:
         markdown.dumps(view_of(replace(diagnosis, fixes={0: fix})))
     )
     assert "<h1>Loud" not in html
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"), [("46.3 ms", "46.3 ms"), ("1. first", "1\\. first"), ("-3", "\\-3")]
+)
+def test_a_number_is_no_list(text: str, shown: str) -> None:
+    assert markdown.marked(text) == shown

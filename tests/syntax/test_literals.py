@@ -25,7 +25,59 @@ def found(code: str) -> Literal[Script]:
     return find_literal(script, call.args[0])
 
 
+_PARSER = (
+    "def parse():\n    p = argparse.ArgumentParser()\n"
+    "    p.add_argument('--eager', default=True)\n    return p.parse_args()\n"
+)
+_BASE = "D = {'eager': True}\n"
 SHAPES = {
+    "options of a function": (f"{_PARSER}args = parse()\nuse(args.eager)\n", "train.py", 3),
+    "returned dictionary": (
+        "def config():\n    return {'eager': True}\ncfg = config()\nuse(cfg['eager'])\n",
+        "train.py",
+        2,
+    ),
+    "joined dictionary": (f"{_BASE}c = {{**D, 'x': 1}}\nuse(c['eager'])\n", "train.py", 1),
+    "later one of a joined dictionary": (
+        "D = {'eager': False}\nc = {**D,\n 'eager': True}\nuse(c['eager'])\n",
+        "train.py",
+        3,
+    ),
+    "dict of a dictionary": (f"{_BASE}c = dict(D, x=1)\nuse(c['eager'])\n", "train.py", 1),
+    "copied dictionary": (f"{_BASE}c = D.copy()\nuse(c['eager'])\n", "train.py", 1),
+    "dictionary by |": (f"{_BASE}c = {{'x': 1}} | D\nuse(c['eager'])\n", "train.py", 1),
+    "unpacked namespace": (
+        f"import types\n{_BASE}c = types.SimpleNamespace(**D)\nuse(c.eager)\n",
+        "train.py",
+        2,
+    ),
+    "replaced dataclass": (
+        "import dataclasses\n@dataclasses.dataclass\nclass C:\n    eager: bool = True\n    n: int = 1\n"
+        "c = dataclasses.replace(C(), n=2)\nuse(c.eager)\n",
+        "train.py",
+        4,
+    ),
+    "namedtuple": (
+        "import collections\nC = collections.namedtuple('C', 'n eager')\nc = C(3, True)\nuse(c.eager)\n",
+        "train.py",
+        3,
+    ),
+    "property": (
+        "class C:\n    @property\n    def eager(self):\n        return True\nc = C()\nuse(c.eager)\n",
+        "train.py",
+        4,
+    ),
+    "flag of absl": (
+        "from absl import flags\nFLAGS = flags.FLAGS\nflags.DEFINE_boolean('eager', True, 'x')\n"
+        "use(FLAGS.eager)\n",
+        "train.py",
+        3,
+    ),
+    "default where nothing is given": (
+        "D = True\ndef f(given=None):\n    return D if given is None else given\nuse(f())\n",
+        "train.py",
+        1,
+    ),
     "itself": ("use(True)\n", "train.py", 1),
     "module constant": ("EAGER = True\nuse(EAGER)\n", "train.py", 1),
     "name of a name": ("A = True\nB = A\nuse(B)\n", "train.py", 1),
@@ -171,3 +223,16 @@ def test_a_refusal_names_the_line_of_the_obstacle() -> None:
     with pytest.raises(CannotEdit) as problem:
         flag_off(Script("a.py", text), 3, "compile")
     assert problem.value.line == 1
+
+
+def test_a_flag_that_is_negated_is_switched_the_other_way() -> None:
+    text = "FAST = False\nmodel.compile(run_eagerly=not FAST)\n"
+    assert flag_off(Script("a.py", text), 2, "compile").text.startswith("FAST = True\n")
+
+
+def test_what_a_call_unpacks_is_followed() -> None:
+    text = (
+        "CFG = {'eager': True}\ndef build(eager=False):\n    model.compile(run_eagerly=eager)\n"
+        "build(**CFG)\n"
+    )
+    assert flag_off(Script("a.py", text), 3, "compile").text.startswith("CFG = {'eager': False}\n")

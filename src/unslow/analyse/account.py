@@ -21,7 +21,7 @@ from unslow.analyse.account_parts import (
 from unslow.analyse.graphs.eager_calls import Region
 from unslow.analyse.loop_phases import STARTING
 from unslow.analyse.stretches import IMPORT, ORDER, TRAINING, gaps
-from unslow.model import Finding, Loop, Run, Sample
+from unslow.model import Finding, Loop, Process, Run, Sample
 
 # Of the run: above it a run is not called healthy (a judgement; see docs/field.md).
 UNEXPLAINED = 0.1
@@ -75,7 +75,10 @@ def account_of(run: Run, findings: Sequence[Finding]) -> Account:
     loops = run.loops_of(process.index)
     samples = run.samples_of(process.index)
     faults = [finding for finding in findings if finding.fault and finding.seconds > 0]
-    inside = list(_in_stretch(faults, ""))
+    share = _share_of_job(run, process, loops)
+    inside = [
+        replace(finding, seconds=finding.seconds * share) for finding in _in_stretch(faults, "")
+    ]
     stretches = []
     overlap = 0.0
     if loops:
@@ -91,6 +94,15 @@ def account_of(run: Run, findings: Sequence[Finding]) -> Account:
         stretches=tuple(stretches),
         overlap=overlap,
     )
+
+
+def _share_of_job(run: Run, process: Process, loops: Sequence[Loop]) -> float:
+    """Of what findings say of the training: workers of a job train at once, and it is the sum."""
+    if not process.worker:
+        return 1.0
+    workers = {each.index for each in run.processes if each.worker}
+    whole = sum(loop.total for loop in run.loops if loop.process in workers)
+    return sum(loop.total for loop in loops) / whole if whole > 0 else 1.0
 
 
 def _in_stretch(findings: Iterable[Finding], stretch: str) -> Iterator[Finding]:

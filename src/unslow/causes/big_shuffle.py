@@ -25,8 +25,9 @@ _MOST_FILLING = 0.1
 
 
 @dataclass(frozen=True)
-class _Smaller:
-    size: int  # 0 if a smaller buffer would not mix well
+class _Detail:
+    size: int  # of a smaller buffer; 0 if it would not mix well
+    is_repeatable: bool  # of the map in front of the shuffle
 
 
 class BigShuffle(Cause):
@@ -65,7 +66,7 @@ class BigShuffle(Cause):
             if is_large or _is_slow(buffer):
                 yield self._too_large(where, buffer, is_large)
             elif buffer.inflated is not None and buffer.location is not None:
-                yield self._inflated(where, buffer.inflated)
+                yield self._inflated(where, buffer.inflated, buffer.is_repeatable)
 
     def _too_large(self, where: Location, buffer: ShuffleBuffer, is_large: bool) -> Finding:
         is_slow = _is_slow(buffer)
@@ -93,11 +94,11 @@ class BigShuffle(Cause):
             grows=is_large,
             frees=buffer.inflated.frees if buffer.inflated is not None else 0.0,
             advice=_advice(buffer, size),
-            detail=_Smaller(size if size < buffer.elements else 0),
+            detail=_Detail(size if size < buffer.elements else 0, buffer.is_repeatable),
             in_first_step=buffer.pipeline.in_python,
         )
 
-    def _inflated(self, where: Location, buffer: InflatedBuffer) -> Finding:
+    def _inflated(self, where: Location, buffer: InflatedBuffer, is_repeatable: bool) -> Finding:
         return Finding(
             cause=self.id,
             title=f"{say.code(where)} holds {say.size(buffer.held)} of mapped elements, "
@@ -114,13 +115,13 @@ class BigShuffle(Cause):
                 Evidence("peak of memory", buffer.peak, "B"),
             ),
             advice="Call `shuffle` before `map`: the order of the elements is as random.",
-            detail=_Smaller(0),
+            detail=_Detail(0, is_repeatable),
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        where, detail = finding.place, finding.detail_of(_Smaller)
+        where, detail = finding.place, finding.detail_of(_Detail)
         try:
-            return shuffle_first(script, where.line)
+            return shuffle_first(script, where.line, detail.is_repeatable)
         except CannotEdit:
             if detail.size:
                 return smaller_shuffle(script, where.line, detail.size)

@@ -44,6 +44,11 @@ _SEPARATE_OPTIMIZER = (
     "Update {name} with a separate plain SGD, which only touches the rows of the batch, and the "
     "rest with {optimizer}; or make the table smaller."
 )
+# Of TensorFlow 1, whose AdagradOptimizer has a kernel for sparse gradients.
+_ADAGRAD = (
+    " `tf.train.AdagradOptimizer`, with a larger learning rate, leaves unused rows alone too: it "
+    "can stand in for {optimizer} as it is."
+)
 _LOOK_UP_FIRST = (
     "The program looks up rows in a result that it computes from all of {name}, so the gradient "
     "has all rows: look up the rows first, and change only those (multiply the result of "
@@ -140,7 +145,7 @@ class DenseUpdates(Cause):
             title=f"{optimizer} rewrites all {table.rows:,} rows of {name} in each step for "
             f"{touched:,}: {say.time(cost.lost)} of {say.time(cost.window.wall)}",
             evidence=tuple(evidence),
-            advice=_advice(table).format(name=name, optimizer=optimizer),
+            advice=_advice(table, optimizer).format(name=name, optimizer=optimizer),
         )
 
 
@@ -171,10 +176,13 @@ class _Cost:
     window: Window
 
 
-def _advice(table: Table) -> str:
+def _advice(table: Table, optimizer: str) -> str:
     if table.penalized:
         return _PENALIZE_ROWS
-    return _LOOK_UP_FIRST if table.dense else _SEPARATE_OPTIMIZER
+    if table.dense:
+        return _LOOK_UP_FIRST
+    of_sessions = optimizer.endswith("Optimizer") and optimizer != "AdagradOptimizer"
+    return _SEPARATE_OPTIMIZER + (_ADAGRAD if of_sessions else "")
 
 
 def _rows(run: Run, loop: Loop, table: Table) -> int:

@@ -119,12 +119,9 @@ class RepeatedEagerCalls(Cause):
                 raise
             return Fix(through, Safety.CLOSE, converted.files)
         title = f"compile `{compiled.name}`"
-        return Fix(
-            title=f"{title} and {through}" if through else title,
-            safety=Safety.REVIEW if compiled.draws else Safety.CLOSE,
-            files=compiled.script.files,
-            note="It draws other random numbers than before." if compiled.draws else "",
-        )
+        if through:
+            title = f"{title} and {through}"
+        return Fix.close(title, compiled.script.files, compiled.draws)
 
 
 def _window(step: int, kernels: float, outside: bool = False, ops: int = 200) -> Placed:

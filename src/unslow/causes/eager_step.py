@@ -49,8 +49,10 @@ class EagerStep(Cause):
     counters outside.
 
     When we are wrong
-    If the ops are large, compiling saves little; the numbers show it. A step that must stay eager
-    (a debugger, Python libraries in the middle of it) can still compile parts of itself.
+    If the ops are large, compiling saves little; the numbers show it. The first compiled step is
+    traced, which takes as long as ten to thirty eager ones: a run of so few steps gains nothing. A
+    step that must stay eager (a debugger, Python libraries in the middle of it) can still compile
+    parts of itself.
     """
 
     title = "the training step runs op by op"
@@ -117,6 +119,7 @@ def evidence(cost: EagerCost) -> Iterable[Evidence]:
     yield Evidence("of that computing", cost.kernels, "s")
     yield Evidence("least cost of dispatching one op", cost.floor, "s")
     yield Evidence("expected of a compiled step", cost.step - cost.eager + cost.compiled, "s")
+    yield Evidence("expected of its first call", cost.first_call, "s")
 
 
 def _varies(loop: Loop) -> bool:

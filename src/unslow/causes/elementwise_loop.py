@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from unslow.analyse import wording as say
+from unslow.analyse.grouping import grouped
 from unslow.analyse.host.indexed_tensors import (
     IndexedLine,
     indexed_in_steps,
     indexed_outside_steps,
 )
 from unslow.analyse.host.step_profile import StepProfile, repeated, windows
+from unslow.analyse.places import line_of
 from unslow.analyse.sketches.sketch import Placed, Sketch, at, sampled, stack_at
 from unslow.analyse.sketches.windows import profiled
 from unslow.cause import LEAST_SHARE, Cause
@@ -72,12 +74,10 @@ class ElementwiseLoop(Cause):
     def detect(self, run: Run) -> Iterable[Finding]:
         for loop in run.loops:
             yield from self._in_graph(run, loop)
-        for line in indexed_in_steps(run):
-            if line.seconds >= LEAST_SHARE * run.trained:
-                yield self._in_python(line, f"{line.count / line.steps:.0f} elements a step")
-        for line in indexed_outside_steps(run):
-            if line.seconds >= LEAST_SHARE * run.seconds:
-                yield self._in_python(line, f"{line.count:,} elements")
+        indexed = [*indexed_in_steps(run), *indexed_outside_steps(run)]
+        for lines in grouped(indexed, lambda line: line_of(line.location)).values():
+            if _is_worth(run, lines):
+                yield from map(self._in_python, lines)
 
     def _in_graph(self, run: Run, loop: Loop) -> Iterable[Finding]:
         made = [found for found in run.facts(GraphLoop, loop.process) if not found.pipeline]
@@ -112,8 +112,11 @@ class ElementwiseLoop(Cause):
             advice=f"Write the body for the whole batch{instead}",
         )
 
-    def _in_python(self, line: IndexedLine, how_many: str) -> Finding:
+    def _in_python(self, line: IndexedLine) -> Finding:
         code = say.code(line.location)
+        how_many = f"{line.count:,} elements"
+        if line.steps:
+            how_many = f"{line.count / line.steps:.0f} elements a step"
         return Finding(
             cause=self.id,
             location=line.location,
@@ -136,9 +139,7 @@ class ElementwiseLoop(Cause):
         if finding.detail != _IN_PYTHON:
             mapped = vectorize_map(script, line)
             title = "handle all elements at once with `tf.vectorized_map`"
-            note = "It draws other random numbers than before." if mapped.draws else ""
-            safety = Safety.REVIEW if mapped.draws else Safety.CLOSE
-            return Fix(title, safety, mapped.script.files, note)
+            return Fix.close(title, mapped.script.files, mapped.draws)
         try:
             fetched = fetch_once(script, line)
             return Fix("fetch the tensor once, before the loop", Safety.EXACT, fetched.files)
@@ -148,8 +149,19 @@ class ElementwiseLoop(Cause):
             compiled = compile_call(script, line)
         except CannotEdit:
             raise first from None
-        safety = Safety.REVIEW if compiled.draws else Safety.CLOSE
-        return Fix(f"compile `{compiled.name}`", safety, compiled.script.files)
+        title = f"compile `{compiled.name}`"
+        return Fix.close(title, compiled.script.files, compiled.draws, note="")
+
+
+def _is_worth(run: Run, lines: Sequence[IndexedLine]) -> bool:
+    """Whether a line costs enough in a part of the run, or in all of them together."""
+    together = sum(line.seconds for line in lines)
+    is_worth = together >= LEAST_SHARE * run.seconds
+    return is_worth or any(line.seconds >= LEAST_SHARE * _whole(run, line) for line in lines)
+
+
+def _whole(run: Run, line: IndexedLine) -> float:
+    return run.trained if line.steps else run.seconds
 
 
 def _seen(looping: float, kernels: float) -> Placed:

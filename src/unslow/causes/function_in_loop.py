@@ -20,6 +20,7 @@ from unslow.cause import Cause, Spot
 from unslow.facts.functions import Trace
 from unslow.facts.schema import Place
 from unslow.fix.edit.script import CannotEdit, Script
+from unslow.fix.moves.compile_method import MadeOfMethod, compile_method, made_of_method
 from unslow.fix.moves.compile_step import compile_step
 from unslow.fix.moves.hoist_closure import closure_once
 from unslow.fix.moves.hoist_function import function_once
@@ -38,6 +39,7 @@ class _Detail:
     """What the fix needs to know."""
 
     by_library: bool  # TensorFlow itself makes the function, for the user's line
+    code: Place | None = None  # what is compiled
 
 
 class FunctionInLoop(Cause):
@@ -113,7 +115,7 @@ class FunctionInLoop(Cause):
             ),
             advice=advice,
             certainty=Certainty.MEASURED if is_measured else Certainty.LIKELY,
-            detail=_Detail(first.way == "library"),
+            detail=_Detail(first.way == "library", first.place),
         )
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
@@ -124,6 +126,9 @@ class FunctionInLoop(Cause):
             edited = function_once(script, line)
         except CannotEdit:
             statement = script.statement_at(line)
+            made = made_of_method(script, statement)
+            if made is not None and detail.code is not None:
+                return _compiled_where_defined(script, made, detail.code)
             if statement is None or script.loops_around(statement):
                 raise
             return _shared(script, line)
@@ -163,18 +168,28 @@ def _shared(script: Script, line: int) -> Fix:
     return Fix(title, Safety.CLOSE, {script.path: closure_once(script, line).text})
 
 
+def _compiled_where_defined(script: Script, made: MadeOfMethod, code: Place) -> Fix:
+    """A method is compiled where it is defined, once for each object."""
+    compiled = compile_method(script, made, code)
+    return Fix(
+        f"compile `{compiled.name}` where it is defined: each object then keeps its function",
+        Safety.REVIEW if compiled.draws else Safety.CLOSE,
+        compiled.script.files,
+        "Its random numbers go on from call to call; before, each new function drew the first "
+        "ones again."
+        if compiled.draws
+        else "",
+    )
+
+
 def _compiled_around(script: Script, line: int) -> Fix:
     """Compile the user's function around a line for which TensorFlow makes a graph each time."""
     compiled = compile_step(script, line)
     around = script.function_at(line) or script.tree
     names = [script.name(call.func) for call in inside(around, ast.Call)]
     draws = any(name.startswith(DRAWS) for name in names)
-    return Fix(
-        "compile the code around this line with `tf.function`",
-        Safety.REVIEW if draws else Safety.CLOSE,
-        compiled.files,
-        "It draws other random numbers than before." if draws else "",
-    )
+    title = "compile the code around this line with `tf.function`"
+    return Fix.close(title, compiled.files, draws)
 
 
 @dataclass(frozen=True)

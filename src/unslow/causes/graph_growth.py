@@ -101,7 +101,7 @@ class GraphGrowth(Cause):
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         detail = finding.detail_of(_Detail)
         return Fix(
-            title="make the ops once, in front of the loop",
+            title="make the ops once",
             safety=Safety.REVIEW if detail.note else Safety.EXACT,
             files=ops_once(script, detail.stacks, detail.running).files,
             note=detail.note,

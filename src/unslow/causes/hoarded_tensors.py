@@ -14,7 +14,12 @@ from unslow.analyse.sketches.sketch import Placed, Sketch, at
 from unslow.cause import Cause, Spot
 from unslow.facts.memory import Container, Containers, Live
 from unslow.fix.edit.script import Script
-from unslow.fix.moves.bound_container import keep_latest, keep_numbers, keep_tail
+from unslow.fix.moves.bound_container import (
+    bounded_cache,
+    keep_latest,
+    keep_numbers,
+    keep_tail,
+)
 from unslow.fix.moves.store_copy import store_copy
 from unslow.model import (
     Certainty,
@@ -122,6 +127,10 @@ class HoardedTensors(Cause):
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         where, hoard = finding.place, finding.detail_of(Hoard)
         path = hoard.container.path
+        if hoard.container.kind == _CACHE:
+            files = {where.file: bounded_cache(script, where.line).text}
+            note = "What it forgets is computed again when it is asked for."
+            return Fix(f"limit the cache of `{path}`", Safety.REVIEW, files, note)
         if hoard.line is None or hoard.container.kind in _ADVICE:
             return None
         if hoard.shown:

@@ -160,16 +160,15 @@ class KernelsRebuilt(Cause):
         from unslow.fix.moves.epoch_hook import reset_each_epoch
         from unslow.fix.moves.hoist_reset import once_before_loop
 
-        lines = [place.line for place in detail.stack if place.file == script.path]
-        hooked = reset_each_epoch(script, lines)
+        hooked = reset_each_epoch(script, detail.stack)
         if hooked is not None:
             note = "What was reset for every batch is reset once for every epoch."
             return Fix("Do it once per epoch", Safety.REVIEW, hooked.files, note)
         note = "What clear_session() forgets in every iteration is forgotten once."
         if detail.way == "set_seed":
             note = "Random ops continue one sequence instead of restarting it in every iteration."
-        files = {script.path: once_before_loop(script, lines).text}
-        return Fix("Do it once, before the loop", Safety.REVIEW, files, note)
+        once = once_before_loop(script, detail.stack)
+        return Fix("Do it once, before the loop", Safety.REVIEW, once.files, note)
 
     def spot(self, source: Source) -> Iterable[Spot]:
         for call in source.calls(*_RESETS):

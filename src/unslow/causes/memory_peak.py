@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Iterable, Iterator
 
 from unslow.analyse import wording as say
@@ -31,13 +30,16 @@ from unslow.facts.memory import (
 )
 from unslow.facts.schema import Fact, Place
 from unslow.fix.edit.script import Script
-from unslow.fix.edit.statements import insert_after, replaced, spelled
+from unslow.fix.edit.statements import insert_after
 from unslow.fix.moves.call_arguments import rename_call, set_keyword
+from unslow.fix.moves.constants_outside import constants_outside
 from unslow.fix.moves.dataset_cache import repeat_behind_cache
 from unslow.fix.moves.dataset_pipeline import work_ahead_tuned
 from unslow.fix.moves.float32 import narrow
+from unslow.fix.moves.pairwise_distances import pairwise_distances
 from unslow.fix.moves.predict_instead import predict_instead
 from unslow.fix.moves.smaller_slices import smaller_slices
+from unslow.fix.moves.sparse_labels import sparse_labels
 from unslow.model import (
     Certainty,
     Evidence,
@@ -49,10 +51,7 @@ from unslow.model import (
     Run,
     Safety,
 )
-from unslow.syntax.library import Kind
 
-_TO_ONE_HOT = "to_categorical"
-_LOSS = "categorical_crossentropy"
 _WHOLE = "predict_on_batch"
 _LEAST_DROPPED = 0.5  # of what a copy holds: a fix that frees less does not keep the promise
 
@@ -248,33 +247,27 @@ def _repeat_cached(script: Script, where: Location, cut: Cut) -> Fix | Refusal |
     return repeat_behind_cache(script, cache.repeat.line, where.line)
 
 
-def _sparse(script: Script, where: Location, cut: Cut) -> Fix | Refusal:
-    """Integer labels and the sparse loss, where both are written out."""
-    name = cut.name
-    call = script.call_at(where.line, _TO_ONE_HOT)
-    if call is None or not call.args:
-        return Refusal(f"`{name}` is not made by `{_TO_ONE_HOT}` on this line", where)
-    asarray = ""
-    if script.kind(call.args[0]) is not Kind.ARRAY:  # the call also takes a list
-        script, asarray = spelled(script, "numpy.asarray")
-        call = script.call_at(where.line, _TO_ONE_HOT)
-        assert call is not None
-    integers = script.source(call.args[0])
-    losses = [
-        node
-        for node in ast.walk(script.tree)
-        if isinstance(node, ast.Constant) and node.value == _LOSS
-    ]
-    if len(losses) != 1:
-        return Refusal(f'the loss is not written out once as "{_LOSS}"', where)
-    labels = replaced(script, call, f"{asarray}({integers})" if asarray else integers)
-    loss = replaced(script, losses[0], f'"sparse_{_LOSS}"')
+def _sparse(script: Script, where: Location, cut: Cut) -> Fix:
+    fixed = sparse_labels(script, where.line, cut.name)
     return Fix(
         "keep integer labels and use the sparse loss",
         Safety.REVIEW,
-        {where.file: script.edit([labels, loss]).text},
-        note=f"`{name}` then holds integers: what else reads its columns must change as well.",
+        {where.file: fixed.text},
+        note=f"`{cut.name}` then holds integers: what else reads its columns must change as well.",
     )
+
+
+def _without_pairs(script: Script, where: Location, _: Cut) -> Fix:
+    note = "Distances that are tiny beside the vectors themselves keep fewer digits."
+    fixed = pairwise_distances(script, where.line)
+    title = "compute the distances of all pairs by a matrix product"
+    return Fix(title, Safety.CLOSE, {where.file: fixed.text}, note)
+
+
+def _outside(script: Script, where: Location, _: Cut) -> Fix:
+    fixed = constants_outside(script, where.line)
+    title = "make the arrays tensors once, outside of the function"
+    return Fix(title, Safety.EXACT, fixed.files)
 
 
 _FIXES: dict[Reason, Callable[[Script, Location, Cut], Fix | Refusal | None]] = {
@@ -288,6 +281,9 @@ _FIXES: dict[Reason, Callable[[Script, Location, Cut], Fix | Refusal | None]] = 
     Reason.REPEATED: _repeat_cached,
     Reason.PREFETCH: _let_tensorflow_choose,
     Reason.ONE_HOT: _sparse,
+    Reason.BROADCAST: _without_pairs,
+    Reason.OPS: _without_pairs,
+    Reason.CONSTANT: _outside,
 }
 
 _SOURCE = """\

@@ -62,6 +62,9 @@ _ADVICE = {
 }
 
 
+_OTHER_NUMBERS = "It draws other random numbers: each trace began a sequence of its own."
+
+
 @dataclass(frozen=True)
 class _Detail:
     """What the fix needs to know."""
@@ -141,6 +144,8 @@ class Retracing(Cause):
             return _pipeline_once(script, where.line, detail)
         if change.reason == "number" and change.leaf == change.argument:
             return _as_tensor(script, where.line, detail)
+        if change.reason == "number" and change.new.startswith("float "):
+            return _parts_as_tensors(script, where.line, detail)
         if change.reason == "shape" and not detail.relaxed and detail.source is not None:
             return _relaxed(script, detail, detail.source)
         return None
@@ -181,7 +186,7 @@ def _pipeline_once(script: Script, line: int, detail: _Detail) -> Fix:
 
 def _as_tensor(script: Script, line: int, detail: _Detail) -> Fix:
     """The number that changes is passed as a tensor."""
-    from unslow.fix.moves.tensor_arguments import number_as_tensor, other_numbers
+    from unslow.fix.moves.tensor_arguments import draws, number_as_tensor, other_numbers
 
     body, argument = _body(script, detail), detail.change.argument
     kind = detail.change.new.partition(" ")[0]
@@ -194,15 +199,28 @@ def _as_tensor(script: Script, line: int, detail: _Detail) -> Fix:
     title = f"pass {what} as {'tensors' if others else 'a tensor'}"
     files = {script.path: edited.text}
     if body is not None:
-        return Fix(title, Safety.CLOSE, files)
+        note = _OTHER_NUMBERS if draws(body) else ""
+        return Fix(title, Safety.REVIEW if note else Safety.CLOSE, files, note)
     note = f"What {detail.function}() does with it was not seen: a tensor has no Python value."
     return Fix(title, Safety.REVIEW, files, note)
+
+
+def _parts_as_tensors(script: Script, line: int, detail: _Detail) -> Fix | None:
+    """The number that changes in a structure is put there as a tensor."""
+    from unslow.fix.moves.tensor_arguments import parts_as_tensors
+
+    body, leaf = _body(script, detail), detail.change.leaf
+    if body is None:
+        return None
+    edited = parts_as_tensors(script, line, detail.function, leaf, body)
+    note = "What else reads it gets a tensor as well."
+    return Fix(f"make `{leaf}` a tensor where it is computed", Safety.REVIEW, edited.files, note)
 
 
 def _relaxed(script: Script, detail: _Detail, source: str) -> Fix:
     """One graph for all shapes."""
     from unslow.fix.edit.script import Script as Text
-    from unslow.fix.moves.tensor_arguments import reads_shapes, relax_shapes
+    from unslow.fix.moves.tensor_arguments import draws, reads_shapes, relax_shapes
 
     place, made = detail.place, detail.made or detail.place
     home = script if place.file == script.path else Text(place.file, source)
@@ -210,7 +228,8 @@ def _relaxed(script: Script, detail: _Detail, source: str) -> Fix:
     files = {home.path: relax_shapes(home, place.line, made.line).text}
     title = f"let one graph of {detail.function}() take all shapes"
     if body is not None and not reads_shapes(body):
-        return Fix(title, Safety.CLOSE, files)
+        note = _OTHER_NUMBERS if draws(body) else ""
+        return Fix(title, Safety.REVIEW if note else Safety.CLOSE, files, note)
     note = "It reads shapes while it is traced: those that vary are None then."
     return Fix(title, Safety.REVIEW, files, note)
 

@@ -106,9 +106,8 @@ class SlowFirstStep(Cause):
         kind, where = finding.detail, finding.place
         if kind is Kind.XLA:
             found = without_xla(script, where.line)
-            safety = Safety.REVIEW if found.draws else Safety.CLOSE
-            note = "XLA draws other random numbers from the same seed" if found.draws else ""
-            return Fix("leave `jit_compile` off", safety, found.script.files, note)
+            note = "XLA draws other random numbers from the same seed"
+            return Fix.close("leave `jit_compile` off", found.script.files, found.draws, note)
         if kind is Kind.CONSTANTS:
             edited = constants_outside(script, where.line)
             title = "make the arrays tensors once, outside of the function"

@@ -11,13 +11,11 @@ from unslow.analyse.sketches.jobs import Hand, JobSketch
 from unslow.analyse.stretches import SETUP
 from unslow.analyse.workers.assemble import READS, job_of
 from unslow.analyse.workers.job import Job, State, Work, names
+from unslow.analyse.workers.persistence import is_persistent
 from unslow.analyse.workers.reasons import Reason, Why, reason_of
 from unslow.cause import Cause
 from unslow.model import Certainty, Evidence, Finding, Run
 
-# Of the training, where no reason is visible: it took 8% of a sound job whose cores others used;
-# the factor of two is a judgement.
-_LEAST_WITHOUT_REASON = 0.16
 _MOST_STEPS = 0.5  # a worker that is last in fewer is late occasionally
 
 _ADVICE = {
@@ -84,7 +82,11 @@ class Straggler(Cause):
     autotuning is off). A worker that is slow there in another way without computing, such as a
     Python function that waits for a disk, also seems to wait. Profiler windows
     (`UNSLOW_JOB_WINDOWS=1`) tell them apart, but on TensorFlow 2.21 closing one ends a worker about
-    once in a hundred times. A reason is named only where it explains most of the wait.
+    once in a hundred times.
+
+    A reason is named only where it explains most of the wait. Where none does, the worker has to be
+    late throughout the job, or for many minutes of a long one, more than chance would have it:
+    other programs on its machine make any worker late now and then.
     """
 
     title = "the other workers wait for one"
@@ -96,9 +98,8 @@ class Straggler(Cause):
             return
         for row in job.stragglers:
             reason = reason_of(run, job, row)
-            found = _finding(self.id, job, row, reason)
-            if reason.why is not Why.UNKNOWN or found.share_of(run) >= _LEAST_WITHOUT_REASON:
-                yield found
+            if reason.why is not Why.UNKNOWN or is_persistent(job, row):
+                yield _finding(self.id, job, row, reason)
         yield from _late(self.id, job)
 
 
@@ -169,6 +170,8 @@ def _job(says: str, *workers: Hand, steps: int = 200) -> JobSketch:
 
 _USUAL = {"input": 0.004, "python": 0.001}
 _EQUAL = Hand(_USUAL)
+_EVERYTHING = {"input": 0.02, "python": 0.017, "save": 0.02}
+_A_WHILE = Hand(_USUAL, extra=_EVERYTHING, since=60, until=140)
 Straggler.FIRES = (
     _job("slow input on one of three", _EQUAL, _EQUAL, Hand({"input": 0.04, "python": 0.001})),
     _job("extra Python on one of two", _EQUAL, Hand({"input": 0.004, "python": 0.03})),
@@ -176,8 +179,11 @@ Straggler.FIRES = (
     _job("a busy core", _EQUAL, _EQUAL, Hand(_USUAL, delay=0.03)),
     _job("evaluation now and then", _EQUAL, Hand(_USUAL, extra={"evaluate": 1.0}, every=50)),
     _job("since the middle", _EQUAL, _EQUAL, Hand(_USUAL, extra={"python": 0.06}, since=100)),
+    _job("a bit of everything", _EQUAL, _EQUAL, Hand(_EVERYTHING)),
     _job(
-        "a bit of everything", _EQUAL, _EQUAL, Hand({"input": 0.02, "python": 0.017, "save": 0.02})
+        "a little of everything, all the time",
+        _EQUAL,
+        Hand({"input": 0.0055, "python": 0.0025, "save": 0.0015}),
     ),
     _job("it started late", _EQUAL, _EQUAL, Hand(_USUAL, start=9.0)),
 )
@@ -187,8 +193,6 @@ Straggler.QUIET = (
     _job("a slow first step", _EQUAL, Hand(_USUAL, extra={"build": 3.0}, until=1)),
     _job("one long pause", _EQUAL, Hand(_USUAL, extra={"build": 3.0}, since=100, until=100)),
     _job("a rare evaluation", _EQUAL, Hand(_USUAL, extra={"evaluate": 0.05}, every=50)),
-    _job(
-        "a little of everything", _EQUAL, Hand({"input": 0.0055, "python": 0.0025, "save": 0.0015})
-    ),
+    _job("a bit of everything for a while", _EQUAL, _EQUAL, _A_WHILE),
     _job("a single worker", _EQUAL),
 )

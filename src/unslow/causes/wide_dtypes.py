@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import enum
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -24,8 +23,7 @@ from unslow.facts.memory import Floatx, Weights, Wide
 from unslow.facts.profiler import ProfilerWindow
 from unslow.facts.schema import Place, Stack
 from unslow.fix.edit.script import Script
-from unslow.fix.edit.statements import replaced
-from unslow.fix.moves.float32 import narrow
+from unslow.fix.moves.float32 import keras_default, narrow
 from unslow.model import (
     Certainty,
     Evidence,
@@ -183,17 +181,7 @@ class WideDtypes(Cause):
                 {where.file: narrow(script).text},
                 note="Numbers then keep 7 digits instead of 16.",
             )
-        found = script.call_at(where.line, "set_floatx")
-        if found is None or len(found.args) != 1 or not isinstance(found.args[0], ast.Constant):
-            return Refusal("the precision is not written out on this line", where)
-        fixed = script.edit([replaced(script, found.args[0], '"float32"')])
-        return Fix(
-            "compute in float32, Keras's default",
-            Safety.REVIEW,
-            {where.file: fixed.text},
-            note="Numbers then keep 7 digits instead of 16, and the same seed draws other "
-            "starting weights.",
-        )
+        return keras_default(script, where.line)
 
     FIRES = (
         Sketch(

@@ -25,7 +25,7 @@ from unslow.cause import Cause
 from unslow.facts.data import BuiltStage, Dataset, IteratorMade, PipelineReading
 from unslow.facts.functions import CallProfile, Trace, UnusualCall
 from unslow.facts.schema import Place
-from unslow.model import Certainty, Evidence, Finding, Fix, Loop, Phase, Refusal, Run, Safety
+from unslow.model import Certainty, Evidence, Finding, Fix, Loop, Phase, Refusal, Run
 
 if TYPE_CHECKING:
     from unslow.fix.edit.script import Script
@@ -111,9 +111,8 @@ class XlaRecompile(Cause):
         from unslow.fix.moves.without_xla import without_xla
 
         found = without_xla(script, finding.place.line)
-        safety = Safety.REVIEW if found.draws else Safety.CLOSE
-        note = "XLA draws other random numbers from the same seed" if found.draws else ""
-        return Fix("leave `jit_compile` off", safety, found.script.files, note)
+        note = "XLA draws other random numbers from the same seed"
+        return Fix.close("leave `jit_compile` off", found.script.files, found.draws, note)
 
 
 def _number(calls: Sequence[Call]) -> int:

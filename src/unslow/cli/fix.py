@@ -95,6 +95,7 @@ def _fix(diagnosis: Diagnosis, folder: str, options: _Options) -> None:
         found = {"folder": folder, "fixes": rows, "diff": diff, "written": written}
         write_json({**found, "whole": gained, "files": texts})
         return
+    _tell_rest(diagnosis, options.only)
     if texts:
         _print_diff(diff)
     else:
@@ -225,11 +226,20 @@ def _nothing(diagnosis: Diagnosis, only: str | None) -> None:
         what = f"no {only} was found" if only else "no problem was found"
         say(f"unslow: nothing to fix: {what} in {diagnosis.run.folder}")
         return
-    refused = [diagnosis.findings[index] for index in diagnosis.fixes]
-    for finding in problems:
-        if finding.advice and finding not in refused:
-            say(f"{finding.cause}: {finding.advice}")
     click.echo("unslow: for all that is needed to change it by hand: unslow fix --brief", err=True)
+
+
+def _tell_rest(diagnosis: Diagnosis, only: str | None) -> None:
+    """Names the problems for which there is no edit at all."""
+    from unslow.report.view.brief import no_edit
+
+    for index, finding in enumerate(diagnosis.findings):
+        if finding.fault and index not in diagnosis.fixes and only in (None, finding.cause):
+            where = words.led(" at ", line_text(finding.location))
+            say(f"{finding.cause}{where}: {finding.title}")
+            say(f"  no diff: {no_edit(finding.cause)}")
+            if finding.advice:
+                say(f"  instead: {finding.advice}")
 
 
 def _print_briefs(diagnosis: Diagnosis, only: str | None, form: str) -> None:

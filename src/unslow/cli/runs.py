@@ -25,7 +25,7 @@ def runs(form: str) -> None:
         write_json({"runs": rows})
         return
     for row in rows:
-        say(_described(row).replace("\n", "\\n"), err=False)
+        say(_line(row), err=False)
     if not rows:
         click.echo("no recorded run here; record one: unslow run train.py")
 
@@ -65,6 +65,10 @@ def _unfinished(header: JsonObject) -> str:
     except OSError:  # another user's process
         return "running"
     return "running"
+
+
+def _line(row: JsonObject) -> str:
+    return _described(row).replace("\n", "\\n")
 
 
 def _described(row: JsonObject) -> str:

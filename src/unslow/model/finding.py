@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_OTHER_DRAWS = "It draws other random numbers than before."
 _NEARLY_ALL = 0.9  # of a finding: a few seconds outside of the steps change no share (judgement)
 
 
@@ -113,6 +114,13 @@ class Fix:
     safety: Safety
     files: Mapping[str, str]  # file (as in Location) → its whole new text
     note: str = ""  # REVIEW: the sentence that says how the meaning may change
+
+    @classmethod
+    def close(
+        cls, title: str, files: Mapping[str, str], draws: bool, note: str = _OTHER_DRAWS
+    ) -> Fix:
+        """The same up to rounding; what draws random numbers must be read first."""
+        return cls(title, Safety.REVIEW, files, note) if draws else cls(title, Safety.CLOSE, files)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,11 +23,15 @@ def dumps(briefs: Sequence[Row], command_line: str) -> str:
 
 def _brief(number: int, brief: Row) -> list[str]:
     at = words.led(" at ", code(words.line(brief["location"])))
-    cost = f"{words.seconds(brief['seconds'])}, {words.share(brief['share'])} of the training"
+    costs = []
+    if brief["seconds"]:
+        share = words.share(brief["share"])
+        costs.append(f"{words.seconds(brief['seconds'])}, {share} of the training")
     if brief["frees_bytes"]:
-        cost += f"; {words.size(brief['frees_bytes'])} of the peak"
+        costs.append(f"{words.size(brief['frees_bytes'])} of the peak")
     parts = [f"## {number}. {code(brief['cause'])}{at}", f"{marked(brief['title'])}."]
-    parts.append(f"**What it costs**: {cost}.")
+    if costs:
+        parts.append(f"**What it costs**: {'; '.join(costs)}.")
     if brief["evidence"]:
         rows = [f"- {marked(each['label'])}: {marked(each['text'])}" for each in brief["evidence"]]
         parts.append("**Measured**\n\n" + "\n".join(rows))

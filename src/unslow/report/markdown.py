@@ -10,7 +10,8 @@ from unslow.report import outline, words
 from unslow.report.rows import CodeRow, FindingRow, LoopRow
 from unslow.report.words import Row
 
-_SPECIAL = re.compile(r"([\\`*_\[\]<>|~$&])|^([-+#=]|\d+[.)])")
+_SPECIAL = re.compile(r"[\\`*_\[\]<>|~$&]|^[-+#=]")
+_NUMBERED = re.compile(r"^(\d+)(?=[.)](\s|$))")  # a list, unlike "4.5 s"
 # GitHub turns plain text into mentions and links; an invisible space prevents it.
 _LINKED = re.compile(r"@(?=\w)|#(?=\d)|:(?=//)|(?<=www)\.")
 
@@ -38,7 +39,8 @@ def marked(text: str) -> str:
 
 def _escaped(flat: str) -> str:
     """No character may act as markup, a mention or a link."""
-    return _LINKED.sub("\\g<0>\u200b", _SPECIAL.sub(r"\\\g<0>", flat))
+    escaped = _NUMBERED.sub(r"\1\\", _SPECIAL.sub(r"\\\g<0>", flat))
+    return _LINKED.sub("\\g<0>\u200b", escaped)
 
 
 def code(text: str) -> str:

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from unslow.syntax.class_families import share_objects
 from unslow.syntax.names import Named, is_none, sole_value
 from unslow.syntax.nodes import (
     FUNCTIONS,
@@ -167,9 +168,31 @@ class Called(Named):
                     return found.source.inherits(found.node, *names)
         return False
 
-    def attribute_stores(self, name: str) -> list[ast.Attribute]:
-        """Everywhere in the file that an attribute of this name is set, on whatever object."""
-        return [node for node in self.every(ast.Attribute) if node.attr == name and is_stored(node)]
+    def attribute_stores(self, read: ast.Attribute) -> list[ast.Attribute]:
+        """Where this file sets an attribute of what may be the object that it is read from."""
+        return self._stores_of(read.attr, self._owner_of(read))
+
+    def stores_elsewhere(self, read: ast.Attribute) -> Iterator[ast.Attribute]:
+        """As `attribute_stores`, in the program's other files."""
+        for other in self.other_files(read.attr):
+            yield from other._stores_of(read.attr, self._owner_of(read))
+
+    def _stores_of(self, name: str, reader: str | None) -> list[ast.Attribute]:
+        """Where an attribute is set, except on objects that are of no class of the reader's."""
+        found = []
+        for node in self.every(ast.Attribute):
+            if node.attr == name and is_stored(node):
+                owner = self._owner_of(node)
+                if reader is None or owner is None or share_objects(self, owner, reader):
+                    found.append(node)
+        return found
+
+    def _owner_of(self, attribute: ast.Attribute) -> str | None:
+        """The name of the class whose `self` has an attribute."""
+        if not isinstance(attribute.value, ast.Name) or attribute not in self.parents:
+            return None
+        owner = self.class_of_self(attribute.value.id, self.scope_at(attribute))
+        return owner.name if owner is not None else None
 
     def store_bindings(self, store: ast.Attribute) -> list[Binding]:
         """How an attribute is set at one place; nothing where that is not known."""
@@ -196,12 +219,12 @@ class Called(Named):
         return []
 
     def assignments(self, expression: ast.AST) -> list[Binding]:
-        """All that gives a name, or an attribute of this name on whatever object, its value."""
+        """All that gives a name, or an attribute of what may be the same object, its value."""
         if isinstance(expression, ast.Name):
             return self.bindings(expression.id, expression)
         found: list[Binding] = []
         if isinstance(expression, ast.Attribute):
-            for store in self.attribute_stores(expression.attr):
+            for store in self.attribute_stores(expression):
                 found += self.store_bindings(store) or [Binding(store.attr, How.OPAQUE, store)]
         return found
 

@@ -7,12 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from unslow.syntax.callees import default_of, is_spelled_out
+from unslow.syntax.callees import default_of
 from unslow.syntax.nodes import (
     NAMED_FUNCTIONS,
     NamedFunction,
     argument,
     dotted,
+    has_decorator,
+    has_starred,
+    is_constant,
     is_stored,
     last_name,
     method_of,
@@ -29,6 +32,9 @@ _DEEPEST = 20  # names that lead to names; a configuration that is longer is a p
 _CONVERSIONS = ("bool", "int", "float", "str")
 _FIELDS = ("dataclasses.field", "attrs.field", "attr.ib")
 _NAMESPACES = ("types.SimpleNamespace", "argparse.Namespace")
+_REPLACES = ("dataclasses.replace", "copy.replace")
+_PROPERTIES = ("property", "cached_property")
+_FLAGS = ("flags.FLAGS", "flags.FLAGS.value")
 Model = TypeVar("Model", bound="Source")
 
 
@@ -63,6 +69,13 @@ class FromCommandLine(Obstacle):
     """The value is what the user typed: no text of the program gives it."""
 
 
+def without_not(flag: ast.expr, wanted: bool) -> tuple[ast.expr, bool]:
+    """`fast` and True, for `not fast` and False."""
+    while isinstance(flag, ast.UnaryOp) and isinstance(flag.op, ast.Not):
+        flag, wanted = flag.operand, not wanted
+    return flag, wanted
+
+
 def find_literal(source: Model, expression: ast.expr) -> Literal[Model]:
     """The literal that gives an expression its value; Obstacle where there is none."""
     found = _follow(source, expression, _DEEPEST)
@@ -74,10 +87,34 @@ def find_literal(source: Model, expression: ast.expr) -> Literal[Model]:
     return found
 
 
+def find_parts(source: Model, whole: ast.expr) -> tuple[Model, dict[object, ast.expr]]:
+    """The parts of a dictionary, tuple or plain object that is written out, and their file."""
+    held = _follow(source, whole, _DEEPEST)
+    parts: dict[object, ast.expr] = {}
+    match held.node:
+        case ast.Tuple(elts=elements) | ast.List(elts=elements):
+            parts = dict(enumerate(elements))
+        case ast.Dict():
+            parts = dict(_parts(held))
+        case ast.Call() as call:
+            made = held.source.callee(call)
+            names = _tuple_fields(held.source, call)
+            if made is not None and isinstance(made.node, ast.ClassDef):
+                fields = of_type(made.node.body, ast.AnnAssign)
+                names = [last_name(field.target) for field in fields]
+            given = {name: argument(call, name, place) for place, name in enumerate(names)}
+            parts = {name: value for name, value in given.items() if value is not None}
+    if not parts or None in parts:
+        reason = f"`{ast.unparse(held.node)}` does not spell its parts out"
+        raise Obstacle(reason, held.source, held.node)
+    return held.source, parts
+
+
 def _follow(source: Model, expression: ast.expr, depth: int) -> Literal[Model]:
     """The expression that a name, attribute or item stands for, in whichever file it is."""
     if depth == 0:
         raise Obstacle("its value leads through too many names", source, expression)
+    made_here = Literal(source, expression)
     match expression:
         case ast.Name():
             return _from_bindings(source, expression, source.reaching(expression), depth)
@@ -90,7 +127,34 @@ def _follow(source: Model, expression: ast.expr, depth: int) -> Literal[Model]:
             return _from_item(source, holder, key, argument(expression, "default", 1), depth)
         case ast.Call(args=[inner]) if source.name(expression.func) in _CONVERSIONS:
             return _follow(source, inner, depth - 1)
-    return Literal(source, expression)
+        case ast.Call():
+            returned = _returned(source, expression)
+            return _follow(returned.source, returned.node, depth - 1) if returned else made_here
+        case ast.IfExp():
+            return _chosen(source, expression, depth)
+    return made_here
+
+
+def _returned(source: Model, call: ast.Call) -> Literal[Model] | None:
+    """What a call of a function of the program gives, where only one `return` does."""
+    made = source.callee(call)
+    if made is None or isinstance(made.node, ast.ClassDef):
+        return None
+    match list(made.source.returned(made.node)):
+        case [ast.expr() as value]:
+            return Literal(made.source, value)
+    return None
+
+
+def _chosen(source: Model, choice: ast.IfExp, depth: int) -> Literal[Model]:
+    """`default if given is None else given`, where it is known whether it is None."""
+    match choice.test:
+        case ast.Compare(left=tested, ops=[ast.Is() | ast.IsNot() as how], comparators=[other]):
+            if is_constant(other, None):
+                is_none = is_constant(_follow(source, tested, depth - 1).node, None)
+                taken = choice.body if is_none == isinstance(how, ast.Is) else choice.orelse
+                return _follow(source, taken, depth - 1)
+    return Literal(source, choice)
 
 
 # Names
@@ -111,6 +175,10 @@ def _from_bindings(
         return _imported(source, binding.target, binding.node, depth)
     if isinstance(binding.node, ast.arg):
         return _from_parameter(source, binding.node, depth)
+    if isinstance(binding.node, NAMED_FUNCTIONS) and has_decorator(binding.node, *_PROPERTIES):
+        match list(source.returned(binding.node)):
+            case [ast.expr() as value]:
+                return _follow(source, value, depth - 1)
     if binding.assigned is None:
         repeated = binding.how in (How.LOOP, How.AUGMENT)
         reason = f"`{name}` changes here" if repeated else f"`{name}` is no plain value"
@@ -137,12 +205,12 @@ def _from_parameter(source: Model, parameter: ast.arg, depth: int) -> Literal[Mo
     function = source.parents[source.parents[parameter]]
     if not isinstance(function, NAMED_FUNCTIONS):
         raise Obstacle(f"`{parameter.arg}` is the parameter of a lambda", source, parameter)
-    calls = list(_calls_of(source, function))
-    given = [_given(source, function, parameter, call) for call in calls]
+    calls = list(program_calls(source, function))
+    given = [_given(source, function, parameter, call, depth) for call in calls]
     written = [value for value in given if value is not None]
     default = default_of(function, parameter)
     if len(written) == len(calls) == 1:
-        return _follow(calls[0].source, written[0], depth - 1)
+        return _follow(written[0].source, written[0].node, depth - 1)
     if not written and default is not None:
         return _follow(source, default, depth - 1)
     if written:
@@ -152,7 +220,7 @@ def _from_parameter(source: Model, parameter: ast.arg, depth: int) -> Literal[Mo
     raise Obstacle(reason, source, function)
 
 
-def _calls_of(source: Model, function: NamedFunction) -> Iterator[Literal[Model]]:
+def program_calls(source: Model, function: NamedFunction) -> Iterator[Literal[Model]]:
     """The calls of a function in every file of the program; of `__init__`, what makes objects."""
     owner = source.class_of_method(function) if function.name == "__init__" else None
     calls = source.possible_calls(function)
@@ -172,19 +240,27 @@ def _is_in_subclass(source: Source, call: ast.Call, owner: ast.ClassDef) -> bool
 
 
 def _given(
-    source: Source, function: NamedFunction, parameter: ast.arg, call: Literal[Model]
-) -> ast.expr | None:
+    source: Source, function: NamedFunction, parameter: ast.arg, call: Literal[Model], depth: int
+) -> Literal[Model] | None:
     """The argument that a call gives to a parameter, also where it makes an object."""
     node = call.node
     assert isinstance(node, ast.Call)
-    if not is_spelled_out(node):
-        reason = f"the arguments of `{ast.unparse(node.func)}` are unpacked here"
-        raise Obstacle(reason, call.source, node)
-    if function.name == "__init__" and last_name(node.func) != "__init__":
-        names = positional_names(function)[1:]
-        position = names.index(parameter.arg) if parameter.arg in names else None
-        return argument(node, parameter.arg, position)
-    return source.argument_for(node, function, parameter)
+    unpacked = f"the arguments of `{ast.unparse(node.func)}` are unpacked here"
+    if has_starred(node.args):
+        raise Obstacle(unpacked, call.source, node)
+    names = positional_names(function)
+    is_made = function.name == "__init__" and last_name(node.func) != "__init__"
+    is_method = source.class_of_method(function) is not None
+    if is_made or (is_method and isinstance(node.func, ast.Attribute)):
+        names = names[1:]
+    position = names.index(parameter.arg) if parameter.arg in names else None
+    value = argument(node, parameter.arg, position)
+    if value is not None:
+        return Literal(call.source, value)
+    try:
+        return _keyword(call.source, node, parameter.arg, depth)
+    except Obstacle:
+        raise Obstacle(unpacked, call.source, node) from None
 
 
 # Items of dictionaries
@@ -193,14 +269,11 @@ def _given(
 def _from_item(
     source: Model, holder: ast.expr, key: str, default: ast.expr | None, depth: int
 ) -> Literal[Model]:
-    held = _follow(source, holder, depth - 1)
-    for origin, path in ((source, dotted(holder)), (held.source, _name_of(held))):
-        for store in _item_stores(origin, path, key):
-            raise Obstacle(f"`{path}[{key!r}]` is set again here", origin, store)
-    value = _item(held, key)
+    value = _item(source, holder, key, depth - 1)
     if value is not None:
-        return _follow(held.source, value, depth - 1)
+        return _follow(value.source, value.node, depth - 1)
     if default is None:
+        held = _follow(source, holder, depth - 1)
         raise Obstacle(f"`{ast.unparse(holder)}` has no {key!r} here", held.source, held.node)
     return _follow(source, default, depth - 1)
 
@@ -213,16 +286,43 @@ def _name_of(held: Literal[Model]) -> str | None:
     return None
 
 
-def _item(held: Literal[Model], key: str) -> ast.expr | None:
-    """The value of a key in a dictionary that is written out."""
+def _item(source: Model, holder: ast.expr, key: str, depth: int) -> Literal[Model] | None:
+    """The value of a key in a dictionary that is written out, or joined of such."""
+    held = _follow(source, holder, depth)
+    for origin, path in ((source, dotted(holder)), (held.source, _name_of(held))):
+        for store in _item_stores(origin, path, key):
+            raise Obstacle(f"`{path}[{key!r}]` is set again here", origin, store)
+    for name, part in reversed(_parts(held)):
+        if name == key:
+            return Literal(held.source, part)
+        inner = _item(held.source, part, key, depth - 1) if name is None else None
+        if inner is not None:
+            return inner
+    return None
+
+
+def _parts(held: Literal[Model]) -> list[tuple[object, ast.expr]]:
+    """The keys and values of a dictionary, in their order; None for a dictionary within it."""
     match held.node:
-        case ast.Dict(keys=keys, values=values) if None not in keys:
-            names = [item.value if isinstance(item, ast.Constant) else None for item in keys]
-            return values[len(names) - 1 - names[::-1].index(key)] if key in names else None
-        case ast.Call(args=[]) if held.source.name(held.node.func) == "dict":
-            return argument(held.node, key)
+        case ast.Dict(keys=keys, values=values):
+            names = [_key(held.source, key) for key in keys]
+            return list(zip(names, values, strict=True))
+        case ast.Call(args=args) if held.source.name(held.node.func) == "dict" and len(args) < 2:
+            given = [(word.arg, word.value) for word in held.node.keywords]
+            return [*((None, value) for value in args), *given]
+        case ast.Call(func=ast.Attribute(value=copied, attr="copy"), args=[]):
+            return [(None, copied)]
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            return [(None, left), (None, right)]
     what = ast.unparse(held.node)
     raise Obstacle(f"`{what}` is no dictionary that is written out", held.source, held.node)
+
+
+def _key(source: Source, key: ast.expr | None) -> object:
+    """A key that is written out; None for a dictionary that is unpacked in its place."""
+    if key is None or isinstance(key, ast.Constant):
+        return key if key is None else key.value
+    raise Obstacle(f"the key `{ast.unparse(key)}` is not written out", source, key)
 
 
 def _item_stores(source: Source, path: str | None, key: str) -> Iterator[ast.AST]:
@@ -241,6 +341,8 @@ def _item_stores(source: Source, path: str | None, key: str) -> Iterator[ast.AST
 
 def _from_attribute(source: Model, expression: ast.Attribute, depth: int) -> Literal[Model]:
     module = source.full_name(expression.value)
+    if module.endswith(_FLAGS):
+        return _follow(source, _flag_default(source, expression), depth - 1)
     if module and source.neighbour(module) is not None:
         return _imported(source, f"{module}.{expression.attr}", expression, depth)
     own = source.attribute_bindings(expression)
@@ -251,7 +353,7 @@ def _from_attribute(source: Model, expression: ast.Attribute, depth: int) -> Lit
         bindings = made.source.class_attribute(made.node, expression.attr)
         return _from_bindings(made.source, expression, bindings, depth)
     held = _follow(source, expression.value, depth - 1)
-    for store in source.attribute_stores(expression.attr):
+    for store in source.attribute_stores(expression):
         if dotted(store.value) == dotted(expression.value):
             raise Obstacle(f"`{ast.unparse(store)}` is set again here", source, store)
     return _from_object(held, expression, depth)
@@ -265,13 +367,49 @@ def _from_object(held: Literal[Model], expression: ast.Attribute, depth: int) ->
         raise Obstacle(reason, source, call)
     if method_of(call) == "parse_args":
         return _follow(source, _argparse_default(source, call, name), depth - 1)
-    value = argument(call, name) if source.name(call.func) in _NAMESPACES else None
-    if value is not None:
-        return _follow(source, value, depth - 1)
+    if source.name(call.func) in (*_NAMESPACES, *_REPLACES):
+        value = _keyword(source, call, name, depth)
+        if value is not None:
+            return _follow(value.source, value.node, depth - 1)
+    if source.name(call.func) in _REPLACES and call.args:
+        return _from_object(_follow(source, call.args[0], depth - 1), expression, depth - 1)
+    fields = _tuple_fields(source, call)
+    if name in fields:
+        given = argument(call, name, fields.index(name))
+        if given is not None:
+            return _follow(source, given, depth - 1)
     made = source.callee(call)
     if made is None or not isinstance(made.node, ast.ClassDef):
         raise Obstacle(f"`{ast.unparse(call.func)}` gives its value", source, call)
     return _field(made.source, made.node, Literal(source, call), name, depth)
+
+
+def _keyword(source: Model, call: ast.Call, name: str, depth: int) -> Literal[Model] | None:
+    """What a call gives for a keyword, also in a dictionary that it unpacks."""
+    for word in call.keywords:
+        if word.arg == name:
+            return Literal(source, word.value)
+    unpacked = (word.value for word in call.keywords if word.arg is None)
+    found = (_item(source, value, name, depth - 1) for value in unpacked)
+    return next((value for value in found if value is not None), None)
+
+
+def _tuple_fields(source: Source, call: ast.Call) -> list[str]:
+    """The fields of `namedtuple("C", "eager steps")`, of which a call makes one."""
+    match source.only_value(call.func):
+        case ast.Call(func=made, args=[_, fields]):
+            if source.name(made) == "collections.namedtuple":
+                return _field_names(fields)
+    return []
+
+
+def _field_names(fields: ast.expr) -> list[str]:
+    match fields:
+        case ast.Constant(value=str(text)):
+            return text.replace(",", " ").split()
+        case ast.List(elts=names) | ast.Tuple(elts=names):
+            return [str(name.value) for name in of_type(names, ast.Constant)]
+    return []
 
 
 def _field(
@@ -317,6 +455,16 @@ def _argparse_default(source: Source, call: ast.Call, name: str) -> ast.expr:
             reason = f"`{name}` comes from the command line ({what})"
             raise FromCommandLine(reason, source, option)
     raise Obstacle(f"no option of the parser is called `{name}`", source, call)
+
+
+def _flag_default(source: Source, flag: ast.Attribute) -> ast.expr:
+    """The default of a flag of absl: `flags.DEFINE_boolean("eager", True, "help")`."""
+    for call in source.every(ast.Call):
+        defines = last_name(call.func).startswith("DEFINE_")
+        default = argument(call, "default", 1)
+        if defines and default is not None and is_constant(call.args[0], flag.attr):
+            return default
+    raise Obstacle(f"no flag of this file is called `{flag.attr}`", source, flag)
 
 
 def _option_names(option: ast.Call) -> list[str]:

@@ -221,12 +221,33 @@ def _of_binding(source: Source, binding: Binding, seen: Seen) -> PythonType | No
 
 def _of_parameter(source: Source, parameter: ast.arg, seen: Seen) -> PythonType | None:
     """The type of what all calls of a function give, in any file of the program."""
-    given = source.given_anywhere(parameter)
-    if not given:
-        return None
-    if _handles_none(source, parameter):
-        given = [(file, value) for file, value in given if not is_constant(value, None)]
-    return _joined(python_type(file, value, seen) for file, value in given)
+    found, given = None, source.given_anywhere(parameter)
+    if given:
+        if _handles_none(source, parameter):
+            given = [(file, value) for file, value in given if not is_constant(value, None)]
+        found = _joined(python_type(file, value, seen) for file, value in given)
+    return PythonType.PLAIN if found is None and _is_array(source, parameter) else found
+
+
+def _is_array(source: Source, parameter: ast.arg) -> bool:
+    """Whether a function asks a parameter, or what it computes with it, for what no tensor has."""
+    for call in inside(source.parents[source.parents[parameter]], ast.Call):
+        if method_of(call) != "astype":
+            continue
+        computed = receiver_of(call)
+        while isinstance(computed, ast.BinOp):
+            if _holds(source, computed.right, parameter):
+                return True
+            computed = computed.left
+        if _holds(source, computed, parameter):
+            return True
+    return False
+
+
+def _holds(source: Source, node: ast.AST | None, parameter: ast.arg) -> bool:
+    """Whether a node is a name that only a parameter gives its value."""
+    bindings = source.bindings(node.id, node) if isinstance(node, ast.Name) else []
+    return [binding.node for binding in bindings] == [parameter]
 
 
 def _handles_none(source: Source, parameter: ast.arg) -> bool:

@@ -20,6 +20,7 @@ from unslow.analyse.host.step_profile import (
 )
 from unslow.analyse.host.xplane import Span, Thread, covered, read
 from unslow.analyse.sketches.sketch import Sketch, at
+from unslow.facts.phase import Phase
 from unslow.facts.profiler import ProfilerWindow
 
 
@@ -143,6 +144,22 @@ def test_a_window_counts_per_step() -> None:
 
 def test_what_the_first_step_took_more_is_not_repeated() -> None:
     run = Sketch("", seconds=[5.0, *[0.1] * 50]).run()
+    assert repeated(run.loops[0]) == pytest.approx(5.1)
+
+
+def test_a_window_that_saw_a_trace_counts_as_a_typical_step() -> None:
+    profile = StepProfile(kernels=0.04, executor=0.05)
+    seconds = [0.1] * 9 + [3.0] + [0.1] * 10
+    traced = [0.9 if each > 1 else 0.0 for each in seconds]
+    window = SketchedWindow(steps=1, wall=3.0, profile=profile)
+    run = Sketch("", seconds=seconds, phases={Phase.TRACE: traced}, facts=[at(10, window)]).run()
+    assert windows(run, run.loops[0])[0].wall == pytest.approx(0.1)
+
+
+def test_what_a_step_that_traced_took_more_is_not_repeated() -> None:
+    seconds = [5.0, *[0.1] * 25, 3.0, *[0.1] * 24]
+    traced = [0.6 if each > 1 else 0.0 for each in seconds]
+    run = Sketch("", seconds=seconds, phases={Phase.TRACE: traced}).run()
     assert repeated(run.loops[0]) == pytest.approx(5.1)
 
 

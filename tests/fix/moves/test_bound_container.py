@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from unslow.fix.edit.script import CannotEdit, Script
-from unslow.fix.moves.bound_container import keep_latest, keep_numbers, keep_tail
+from unslow.fix.moves.bound_container import bounded_cache, keep_latest, keep_numbers, keep_tail
 
 LOSSES = "losses = []\nfor batch in data:\n    losses.append(step(batch))\n"
 
@@ -15,12 +15,40 @@ def test_a_scalar_tensor_is_kept_as_a_number() -> None:
     assert "losses.append(float(step(batch)))" in fixed.text
 
 
+@pytest.mark.parametrize("stored", ["losses.append({})", "losses += [{}]", "losses[n] = {}"])
+def test_numbers_are_kept_in_whatever_way_they_are_stored(stored: str) -> None:
+    text = f"losses = new()\nfor n, x in enumerate(data):\n    {stored.format('x')}\n"
+    fixed = keep_numbers(Script("a.py", text), 3, "losses").text
+    assert stored.format("float(x)") in fixed
+
+
 @pytest.mark.parametrize(
-    "use", ["print([loss.numpy() for loss in losses])\n", "print(losses[-1].numpy())\n"]
+    ("read", "number"),
+    [
+        ("[loss.numpy() for loss in losses]", "[loss for loss in losses]"),
+        ("[a.numpy() for a in losses[-9:]]", "[a for a in losses[-9:]]"),
+        ("losses[-1].numpy()", "losses[-1]"),
+    ],
 )
-def test_tensors_that_are_used_as_tensors_stay(use: str) -> None:
+def test_a_number_is_read_without_asking_a_tensor_for_it(read: str, number: str) -> None:
+    fixed = keep_numbers(Script("a.py", f"{LOSSES}print({read})\n"), 3, "losses").text
+    assert fixed.endswith(f"print({number})\n")
+
+
+def test_tensors_that_are_used_as_tensors_stay() -> None:
     with pytest.raises(CannotEdit, match="as tensors"):
-        keep_numbers(Script("a.py", LOSSES + use), 3, "losses")
+        keep_numbers(Script("a.py", LOSSES + "print(losses[-1].shape)\n"), 3, "losses")
+
+
+_NAMED = "log = {{}}\nfor name, x in step():\n    log.setdefault({key}, []).append(x)\n"
+
+
+def test_numbers_of_a_list_in_a_dictionary() -> None:
+    text = _NAMED.format(key="'loss'") + "print(log['loss'][-1].numpy())\n"
+    fixed = keep_numbers(Script("a.py", text), 3, "log['loss']").text
+    assert "append(float(x))" in fixed and "print(log['loss'][-1])" in fixed
+    with pytest.raises(CannotEdit, match="also fills other lists"):
+        keep_numbers(Script("a.py", _NAMED.format(key="name")), 3, "log['loss']")
 
 
 def test_a_list_of_large_tensors_keeps_its_latest() -> None:
@@ -91,3 +119,23 @@ def test_a_list_in_a_dictionary_keeps_its_latest(made: str, bounded: str) -> Non
 def test_a_dictionary_that_is_used_otherwise_stays(use: str, reason: str) -> None:
     with pytest.raises(CannotEdit, match=reason):
         keep_latest(Script("a.py", _LOG.format(made="defaultdict(list)") + use), 5, "log['maps']")
+
+
+@pytest.mark.parametrize("cache", ["functools.cache", "functools.lru_cache(maxsize=None)"])
+def test_a_cache_without_a_limit_gets_one(cache: str) -> None:
+    text = f"import functools\n\n\n@{cache}\ndef batch_of(step):\n    return draw(step)\n"
+    for line in (4, 5):
+        fixed = bounded_cache(Script("a.py", text), line).text
+        assert "@functools.lru_cache(maxsize=100)\ndef batch_of(step):" in fixed
+
+
+def test_another_decorator_is_no_cache() -> None:
+    with pytest.raises(CannotEdit, match="not cached by a decorator"):
+        bounded_cache(Script("a.py", "@kept\ndef f(x):\n    return x\n"), 2)
+
+
+def test_tensors_that_another_file_asks_for_stay() -> None:
+    text = "class A:\n    def add(self, x):\n        self.losses.append(x)\n"
+    files = {"a.py": text, "b.py": "print([loss.numpy() for loss in a.losses])\n"}
+    with pytest.raises(CannotEdit, match=r"used as tensors in b\.py"):
+        keep_numbers(Script("a.py", text, files), 3, "self.losses")

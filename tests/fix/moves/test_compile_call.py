@@ -84,7 +84,7 @@ def test_a_line_of_the_function_itself_leads_to_its_decorator() -> None:
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        ("    return int(tf.argmin(x))\n", "Python number"),
+        ("    return int(tf.argmin(x)) + 1\n", "Python number"),
         ("    print(x)\n    return x\n", "prints"),
     ],
 )
@@ -169,3 +169,64 @@ for episode in range(60):
     x = simulated(tf.random.normal([64]))
 """
     assert "@tf.function" in compile_call(Script("train.py", text, {}), 5).script.text
+
+
+_FEATURES = (
+    f"{_HEAD}def f(x):\n    y = tf.abs(x)\n    return {{}}\nfor b in ds:\n    use(f(b){{}})\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("result", "tensor", "call"),
+    [
+        ("tf.sqrt(y).numpy()", "tf.sqrt(y)", "f(b).numpy()"),
+        ("float(tf.reduce_sum(y))", "tf.reduce_sum(y)", "float(f(b))"),
+    ],
+)
+def test_a_result_is_converted_by_the_caller(result: str, tensor: str, call: str) -> None:
+    text = compile_call(Script("a.py", _FEATURES.format(result, "")), 6).script.text
+    assert "@tf.function(reduce_retracing=True)\ndef f(x):" in text
+    assert f"    return {tensor}\n" in text and f"use({call})" in text
+
+
+@pytest.mark.parametrize(
+    "more", ["map(f, rows)\n", "def g(x):\n    return f(f(x))\n", "kept = [f]\n", "a.f = other.f\n"]
+)
+def test_a_function_that_is_used_otherwise_converts_its_result_itself(more: str) -> None:
+    with pytest.raises(CannotEdit, match="needs the value of a tensor"):
+        compile_call(Script("a.py", _FEATURES.format("tf.sqrt(y).numpy()", "") + more), 6)
+
+
+def test_a_function_that_another_file_may_call_converts_its_result_itself() -> None:
+    files = {"a.py": _FEATURES.format("tf.sqrt(y).numpy()", ""), "b.py": "from a import f\n"}
+    with pytest.raises(CannotEdit, match="needs the value of a tensor"):
+        compile_call(Script("a.py", files["a.py"], files), 6)
+
+
+_HANDED = (
+    f"{_HEAD}def draw(net, x):\n    return net(x, training=False)\n"
+    "model = tf.keras.Sequential([])\nfor x in rows:\n    draw(model, x)\n"
+)
+
+
+def test_a_function_that_only_calls_a_model_is_handed_the_compiled_one() -> None:
+    text = compile_call(Script("a.py", _HANDED), 3).script.text
+    assert "compiled_model = tf.function(model, reduce_retracing=True)\nfor x in rows:\n" in text
+    assert "    return net(x, training=False)\n" in text and "    draw(compiled_model, x)\n" in text
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("    draw(model, x)\n", "    draw(model, x)\n    draw(other, x)\n"),
+        ("    return net(", "    print(net.name)\n    return net("),
+    ],
+)
+def test_a_model_that_may_be_another_one_in_each_call_stays(old: str, new: str) -> None:
+    with pytest.raises(CannotEdit):
+        compile_call(Script("a.py", _HANDED.replace(old, new)), 3 + new.count("print"))
+
+
+def test_the_function_is_compiled_where_the_model_has_no_name() -> None:
+    text = compile_call(Script("a.py", _HANDED.replace("(model,", "(nets[0],")), 3).script.text
+    assert "@tf.function(reduce_retracing=True)\ndef draw(net, x):" in text

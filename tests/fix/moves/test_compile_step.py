@@ -673,3 +673,11 @@ def test_a_switch_may_be_negative_and_be_given_in_another_file() -> None:
 def test_a_switch_that_cannot_be_followed_is_left(made: str, use: str, reason: str) -> None:
     with pytest.raises(CannotEdit, match=reason):
         _switched(made, use)
+
+
+@pytest.mark.parametrize("call", ["x = tf.add(x, 1.0)", "x = np.append([1.0], 2.0) * x"])
+def test_a_function_of_a_module_is_no_method_that_fills_it(call: str) -> None:
+    body = STEP.replace("    loss =", f"    {call}\n    loss =")
+    text = f"{HEAD}def step(x, y):\n{textwrap.indent(body, '    ')}\nseen = np.zeros(0)\n"
+    text += "for x, y in data:\n    seen = np.append(seen, 1.0)\n    step(x, y)\n"
+    assert "@tf.function\ndef step" in _compiled(text)

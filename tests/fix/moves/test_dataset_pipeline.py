@@ -6,6 +6,7 @@ import pytest
 
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.moves.dataset_pipeline import shuffle_first, whole_batches, work_ahead_tuned
+from unslow.model import Safety
 
 _PARSE = (
     "import tensorflow as tf\nSPEC = {{n: tf.io.FixedLenFeature({shape}, tf.int64) for n in names}}\n"
@@ -33,19 +34,27 @@ def test_what_would_have_another_shape_is_left_alone(shape: str, axis: str) -> N
         batched(shape, axis)
 
 
-@pytest.mark.parametrize("line", [1, 2])
-def test_a_shuffle_goes_in_front_of_the_map(line: int) -> None:
-    if line == 1:
-        script = Script("a.py", "ds = files.map(decode).shuffle(99).batch(3)\n")
-        assert "files.shuffle(99).map(decode).batch(3)" in shuffle_first(script, 1).files["a.py"]
-        return
+def test_a_shuffle_goes_in_front_of_the_map_of_its_chain() -> None:
+    script = Script("a.py", "ds = files.map(decode).shuffle(99).batch(3)\n")
+    fixed = shuffle_first(script, 1, is_repeatable=False)
+    assert "files.shuffle(99).map(decode).batch(3)" in fixed.files["a.py"]
+
+
+def test_a_shuffle_goes_in_front_of_the_map_of_the_statement_before() -> None:
     script = Script("a.py", "ds = ds.map(decode)\nds = ds.shuffle(99)\n")
-    assert shuffle_first(script, 2).files["a.py"] == "ds = ds.shuffle(99)\nds = ds.map(decode)\n"
+    fixed = shuffle_first(script, 2, is_repeatable=False)
+    assert fixed.files["a.py"] == "ds = ds.shuffle(99)\nds = ds.map(decode)\n"
+
+
+def test_only_a_map_that_may_draw_random_numbers_has_to_be_reviewed() -> None:
+    script = Script("a.py", "ds = files.map(decode).shuffle(99).batch(3)\n")
+    assert shuffle_first(script, 1, is_repeatable=True).safety is Safety.EXACT
+    assert shuffle_first(script, 1, is_repeatable=False).safety is Safety.REVIEW
 
 
 def test_a_shuffle_without_a_map_in_front_is_left_alone() -> None:
     with pytest.raises(CannotEdit):
-        shuffle_first(Script("a.py", "ds = ds.batch(3)\nds = ds.shuffle(99)\n"), 2)
+        shuffle_first(Script("a.py", "ds = ds.batch(3)\nds = ds.shuffle(99)\n"), 2, True)
 
 
 @pytest.mark.parametrize("given", ["500", "buffer_size=500"])

@@ -48,8 +48,27 @@ def test_a_tensor_of_an_outer_turn_is_fetched_in_that_turn() -> None:
 
 
 @pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("float(values[k] * 2.0)", "float(values_values[k] * 2.0)"),
+        ("float(values[k] - values[0])", "float(values_values[k] - values_values[0])"),
+        ("tf.abs(values[k] / other)", "tf.abs(values_values[k] / other)"),
+        ("int(values[k][1])", "int(values_values[k][1])"),
+        ("g(values[k].shape[0])", "g(values_values[k].shape[0])"),
+    ],
+)
+def test_numpy_computes_with_elements_as_tensorflow_does(old: str, new: str) -> None:
+    body = f"other = tf.constant(2.0)\nfor k in range(values.shape[0]):\n    f += {old}\n"
+    text = fetched(body, 5)
+    assert f"for k in range(values.shape[0]):\n    f += {new}\n" in text
+
+
+@pytest.mark.parametrize(
     ("body", "reason"),
     [
+        ("for k in range(9):\n    f += float(values[k] * ys[k])\n", "may have to be a tensor"),
+        ("for k in range(9):\n    f += float(values[k] ** 2)\n", "may have to be a tensor"),
+        ("for k in range(9):\n    f += (values[k] - 1.0).numpy()\n", "may have to be a tensor"),
         ("for k in range(9):\n    keep(values[k])\n", "may have to be a tensor"),
         ("for k in range(9):\n    f(float(values[k]), values)\n", "as a whole"),
         ("for k in range(9):\n    values = g()\n    f(float(values[k]))\n", "no tensor"),

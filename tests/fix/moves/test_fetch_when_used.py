@@ -57,3 +57,21 @@ def test_summaries_that_are_run_alone_are_named() -> None:
     source = _SUMMARIES.replace("_, text = sess.run([train_op, merged]", "text = sess.run(merged")
     with pytest.raises(CannotEdit, match="not fetched together"):
         summaries_rarely(Script("a.py", source), 2, 100)
+
+
+_STEP = (
+    "def step(x, feed):\n    _, n, text = sess.run([train_op, global_step, merged], feed)\n"
+    "    writer.add_summary(text, n)\n    return n\nfor x in batches:\n    n = step(x, {a: x})\n"
+)
+
+
+@pytest.mark.parametrize("line", [2, 3])
+def test_the_function_of_a_step_counts_with_the_step_that_it_writes(line: int) -> None:
+    text = summaries_rarely(Script("a.py", _STEP), line, 100).text
+    assert "    _, n = sess.run([train_op, global_step], feed)\n    if n % 100 == 0:\n" in text
+    assert "        text = sess.run(merged, feed)\n        writer.add_summary(text, n)\n" in text
+
+
+def test_a_function_that_no_loop_calls_is_left_alone() -> None:
+    with pytest.raises(CannotEdit, match="in one place"):
+        summaries_rarely(Script("a.py", _STEP.replace("for x in batches", "if x")), 2, 100)

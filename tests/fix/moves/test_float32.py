@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from unslow.fix.edit.script import CannotEdit, Script
-from unslow.fix.moves.float32 import narrow
+from unslow.fix.moves.float32 import keras_default, narrow
 
 HEAD = "import numpy as np\nrng = np.random.default_rng(0)\n"
 
@@ -60,3 +60,27 @@ def test_a_generator_kept_in_an_object_is_known() -> None:
         Script("train.py", text + "    def draw(self):\n        return self.rng.uniform(size=3)\n")
     )
     assert 'self.rng.uniform(size=3).astype("float32")' in fixed.text
+
+
+_SETTING = "import keras\nkeras.config.set_floatx({})\n"
+
+
+def test_a_precision_from_the_command_line_is_changed_in_its_default() -> None:
+    parser = (
+        "import argparse\np = argparse.ArgumentParser()\n"
+        'p.add_argument("--floatx", default="float64")\nargs = p.parse_args()\n'
+    )
+    fixed = keras_default(Script("a.py", parser + _SETTING.format("args.floatx")), 6)
+    changed = parser.replace("float64", "float32")
+    assert fixed.files == {"a.py": changed + _SETTING.format("args.floatx")}
+    assert fixed.note.startswith("The default of `args.floatx` is changed.")
+
+
+def test_a_precision_that_is_computed_is_left_alone() -> None:
+    with pytest.raises(CannotEdit, match="computed by"):
+        keras_default(Script("a.py", _SETTING.format("pick()")), 2)
+
+
+def test_a_precision_other_than_float64_is_left_alone() -> None:
+    with pytest.raises(CannotEdit, match="not float64"):
+        keras_default(Script("a.py", _SETTING.format('"float16"')), 2)

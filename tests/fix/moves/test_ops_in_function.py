@@ -624,6 +624,63 @@ def test_a_function_of_another_file_is_left_alone() -> None:
         ops_once(Script("train.py", text), [way], {("other.py", "f")})
 
 
+# Modules that the program imports
+
+_NOISE = (
+    "import numpy as np\nimport tensorflow.compat.v1 as tf\n\n\ndef add_noise(data, sess):\n"
+    "    noise = sess.run(tf.truncated_normal(data.shape))\n"
+    "    return (data + noise).astype(np.float32)\n"
+)
+_NET = (
+    "import tensorflow.compat.v1 as tf\nfrom noise import add_noise\n"
+    "def train(sess, batches):\n    for batch in batches:\n        add_noise(batch, sess)\n"
+)
+
+
+def in_module(noise: str = _NOISE, net: str = _NET) -> str:
+    modules = {"noise.py": noise, "net.py": net}
+    ways = [[("noise.py", 6, "add_noise"), ("net.py", 5, "train")]]
+    return ops_once(Script("noise.py", noise, modules), ways, {("noise.py", "add_noise")}).text
+
+
+def test_what_another_file_calls_makes_its_ops_at_the_first_call() -> None:
+    text = in_module()
+    assert "as tf\nshape_placeholder = None\nadd_noise_op = None\n\n\ndef add_noise" in text
+    assert (
+        "    global shape_placeholder, add_noise_op\n    if add_noise_op is None:\n"
+        "        shape_placeholder = tf.placeholder(tf.int32, [None])\n"
+        "        add_noise_op = tf.truncated_normal(shape_placeholder)\n"
+        "    noise = sess.run(add_noise_op, feed_dict={shape_placeholder: data.shape})\n"
+    ) in text
+
+
+def test_a_shape_is_not_fed_to_what_needs_its_length() -> None:
+    noise = _NOISE.replace(
+        "tf.truncated_normal(data.shape)", "tf.image.flip_up_down(tf.zeros(data.shape))"
+    )
+    with pytest.raises(CannotEdit, match="may need the value"):
+        in_module(noise)
+
+
+@pytest.mark.parametrize("made", ["tf.Graph()", "tf.reset_default_graph()"])
+def test_ops_of_a_first_call_are_not_those_of_another_graph(made: str) -> None:
+    with pytest.raises(CannotEdit, match=r"another graph \(net.py:3\)"):
+        in_module(net=_NET.replace("def train", f"{made}\ndef train"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (".astype(np.float32)", ""),
+        ("    return", "    data = tf.square(data)\n    return"),
+    ],
+    ids=["nothing tells", "set again"],
+)
+def test_what_may_be_a_tensor_is_not_fed(old: str, new: str) -> None:
+    with pytest.raises(CannotEdit, match=r"may be a tensor|more than one way"):
+        in_module(_NOISE.replace(old, new))
+
+
 # Layout
 
 

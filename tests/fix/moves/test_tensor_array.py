@@ -75,3 +75,10 @@ def test_a_number_before_the_loop_has_no_type_to_take() -> None:
 def test_lists_that_are_more_than_stacked_stay_python(rest: str) -> None:
     with pytest.raises(CannotEdit, match="fills a Python container"):
         rolled(rest)
+
+
+def test_the_type_may_be_that_of_what_the_function_is_given() -> None:
+    body = "    for t in range(9):\n        s = tf.tanh(x[:, t] + s)\n        out.append(s)\n"
+    head = "import tensorflow as tf\n@tf.function\ndef f(x, s):\n    out = []\n"
+    text = f"{head}{body}    return tf.stack(out)\n"
+    assert "tf.TensorArray(s.dtype, 9)" in range_to_graph(Script("a.py", text), 5).text

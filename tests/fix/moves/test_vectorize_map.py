@@ -36,6 +36,8 @@ def _edited(call: str, shape: str = "tf.abs(tf.signal.rfft(x)) ** 2") -> tuple[s
         "tf.map_fn(fn=self.spectrum, elems=frames, parallel_iterations=8)",
         "tf.map_fn(self.spectrum, frames, fn_output_signature=tf.float32)",
         "tf.map_fn(\n            self.spectrum, frames, dtype=tf.float32)",
+        "tf.map_fn(self.spectrum, frames, fn_output_signature=tf.TensorSpec([], tf.float32))",
+        "tf.map_fn(self.spectrum, frames, dtype=(tf.float32, tf.int32))",
     ],
 )
 def test_a_method_of_ops_alone_is_mapped_at_once(call: str) -> None:
@@ -55,7 +57,9 @@ def test_a_lambda_is_mapped_and_random_numbers_are_noted() -> None:
         ("tf.map_fn(self.spectrum, frames)", "x if self.fast else -x", "another thing for each"),
         ("tf.map_fn(self.spectrum, frames)", "self.total.assign_add(x)", "cannot be done"),
         ("tf.map_fn(other, frames)", "x", "is not known"),
-        ("tf.map_fn(self.spectrum, frames, dtype=(tf.float32, tf.int32))", "x", "more about"),
+        ("tf.map_fn(self.spectrum, frames, dtype=tf.RaggedTensorSpec([None]))", "x", "more about"),
+        ("tf.map_fn(self.spectrum, frames)", "x if x > 0 else -x", "another thing for each"),
+        ("tf.map_fn(self.spectrum, frames)", "tf.where(x > 0)", "cannot be done"),
         ("tf.map_fn(*given)", "x", "not written out"),
         ("tf.while_loop(a, b, c)", "x", "not made by"),
     ],
@@ -65,3 +69,8 @@ def test_what_differs_by_element_or_is_not_known_is_refused(
 ) -> None:
     with pytest.raises(CannotEdit, match=reason):
         _edited(call, shape)
+
+
+@pytest.mark.parametrize("shape", ["tf.where(x > 0, x, 0.0)", "x if FAST else -x"])
+def test_a_choice_that_is_the_same_op_for_each_element_is_kept(shape: str) -> None:
+    assert _edited("tf.map_fn(self.spectrum, frames)", shape)[0].startswith("return tf.vectorized")

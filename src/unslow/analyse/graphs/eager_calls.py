@@ -9,6 +9,7 @@ from itertools import dropwhile, pairwise
 
 from unslow.analyse.graphs.eager_cost import compiled_dispatch
 from unslow.analyse.grouping import grouped
+from unslow.analyse.host.machine import slowdown
 from unslow.analyse.loop_phases import LIBRARIES
 from unslow.analyse.places import by_users, line_of
 from unslow.analyse.sampled_time import passes
@@ -75,7 +76,7 @@ def eager_calls(run: Run) -> Iterator[EagerCalls]:
         windows = _windows(run, region, hot.location)
         if not _repeats_ops(windows):
             continue
-        cost = _Cost.of(windows)
+        cost = _Cost.of(windows, _slowdown(run, region))
         if cost.saved_share < _LEAST_SAVED:
             continue
         seconds = hot.samples * second_per_sample
@@ -111,9 +112,15 @@ def dispatching(run: Run, region: Region, scope: Scope) -> Dispatching:
     if hot is None:
         return Dispatching()
     windows = _windows(run, region, hot.location)
-    computing = _Cost.of(windows).computing_share if windows else 0.0
+    slow = _slowdown(run, region)
+    computing = _Cost.of(windows, slow).computing_share if windows else 0.0
     seconds = second_per_sample * _weight(repeated) * (1 - computing)
     return Dispatching(seconds, hot.location)
+
+
+def _slowdown(run: Run, region: Region) -> float:
+    process = next(each for each in run.processes if each.index == region.process)
+    return slowdown(process, region.start, region.stop)
 
 
 def _is_called_repeatedly(sample: Sample, scope: Scope) -> bool:
@@ -287,15 +294,18 @@ class _Cost:
     computing_share: float  # of the eager ops, without functions that were called between them
 
     @classmethod
-    def of(cls, windows: Sequence[EagerOps]) -> _Cost:
-        """By the window that was disturbed least: the one with the most ops per second."""
+    def of(cls, windows: Sequence[EagerOps], slow: float) -> _Cost:
+        """By the window that was disturbed least: the one with the most ops per second.
+
+        `slow`: how many times as long the region took, since others had the processor.
+        """
         least = max(windows, key=lambda window: window.ops / max(window.wall, 1e-9))
         ops = max(1, least.ops)
         wall = max(least.wall, 1e-9)
         floor = min(map(_dispatch, windows))
         kernels = min(_kernels(window) / window.ops for window in windows) * ops
         functions = min(window.functions_took / window.ops for window in windows) * ops
-        around = _AROUND_DISPATCH * floor * ops
+        around = _AROUND_DISPATCH * floor * ops * slow
         eager = min(wall, kernels + functions + around)
         compiled = kernels + functions + compiled_dispatch(floor, ops)
         calling = min(wall - least.functions_took, kernels + around)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from unslow.analyse.host.machine import slowdown
 from unslow.analyse.loop_phases import LIBRARIES
 from unslow.analyse.places import locations
 from unslow.analyse.sampled_time import in_steps
@@ -20,6 +21,9 @@ from unslow.model import Location, Loop, Phase, Run, Sample
 # it 7 % of asking for one: 0.2 ms and 1.7 µs where an eager op takes 25 µs.
 _CALL = 8.0
 _NODE = 0.07
+# Its first call traces, optimizes and prepares each op: 340 to 490 µs an op were seen for six
+# models, where dispatching one took 8 µs at least.
+_FIRST_CALL = 50.0
 _FEW_SAMPLES = 30
 _SIGNS = {**dict.fromkeys(LIBRARIES, 1), "python": 0}  # of a sample by what ran; others count less
 _OWN_PHASES = (Phase.RUN, Phase.OTHER, Phase.BUILD)
@@ -35,7 +39,8 @@ class EagerCost:
     kernels: float  # computing, whoever asks
     compiled: float  # what that code is expected to take compiled
     floor: float  # what asking for one op costs
-    steps: int  # steps that would gain: the first one pays for the trace
+    first_call: float  # what that code is expected to take in its first call, compiled
+    steps: int  # steps that would gain: those after the first
     tape: tuple[Location, ...]
     lines: tuple[tuple[tuple[Location, ...], int], ...]  # stacks and ops per step, most first
     top: tuple[tuple[str, int], ...]
@@ -48,6 +53,7 @@ class EagerCost:
             eager=self.eager * share,
             kernels=self.kernels * share,
             compiled=self.compiled * share,
+            first_call=self.first_call * share,
         )
 
     @property
@@ -57,8 +63,9 @@ class EagerCost:
 
     @property
     def saved(self) -> float:
-        """Seconds that compiling would give back in this run."""
-        return max(0.0, self.eager - self.compiled) * self.steps
+        """Seconds that compiling would give back in this run, once the first call is paid for."""
+        beyond_eager = max(0.0, self.first_call - self.eager)
+        return max(0.0, (self.eager - self.compiled) * self.steps - beyond_eager)
 
 
 def eager_cost(run: Run, loop: Loop) -> EagerCost | None:
@@ -72,6 +79,7 @@ def eager_cost(run: Run, loop: Loop) -> EagerCost | None:
     mean = float((loop.seconds[1:] * loop.count[1:]).sum() / max(1, loop.count[1:].sum()))
     eager = _eager_share(run, loop) * mean
     computing = _computing(windows, ops, eager)
+    slow = slowdown(run.process_of(loop), loop.start, loop.stop)
     last = windows[-1]
     return EagerCost(
         ops=ops,
@@ -79,6 +87,7 @@ def eager_cost(run: Run, loop: Loop) -> EagerCost | None:
         eager=eager,
         kernels=computing,
         compiled=computing + compiled_dispatch(floor, ops),
+        first_call=computing + _FIRST_CALL * floor * ops * slow,
         floor=floor,
         steps=loop.steps - 1,
         tape=next((locations(window.tape) for window in windows if window.tape), ()),

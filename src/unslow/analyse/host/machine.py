@@ -19,7 +19,7 @@ _OTHERS = 0.25  # of all cores were used by others
 
 @dataclass(frozen=True)
 class Contention:
-    """What other processes took while a loop ran."""
+    """What processes of others took while a loop ran."""
 
     cores: float
     others: float  # share of all cores that others used
@@ -34,7 +34,7 @@ def contention(run: Run, loop: Loop) -> Contention:
     names = ("waited", "ran", "machine_cpu", "user_cpu", "system_cpu")
     rate = {name: gained(run, loop, name) or 0.0 for name in names}
     cores = float(cores_of(run, loop) or 1)
-    own = rate["user_cpu"] + rate["system_cpu"]
+    own = rate["user_cpu"] + rate["system_cpu"] + _peers(run, loop)
     # The main thread stands for TensorFlow's own threads, for which it sleeps.
     ready = rate["waited"] + rate["ran"]
     return Contention(
@@ -42,6 +42,17 @@ def contention(run: Run, loop: Loop) -> Contention:
         others=max(0.0, rate["machine_cpu"] - own) / cores,
         waited=rate["waited"] / ready if ready >= _LEAST_READY else 0.0,
     )
+
+
+def _peers(run: Run, loop: Loop) -> float:
+    """Processor seconds per second of the other workers of its job on the same machine."""
+    process = run.process_of(loop)
+    if not process.worker:
+        return 0.0
+    here = (each for each in run.processes if each.worker and each.host == process.host)
+    peers = (each for each in here if each is not process)
+    spent = sum(processor_seconds(each, loop.start, loop.stop) or 0.0 for each in peers)
+    return spent / max(loop.stop - loop.start, 1e-9)
 
 
 def cores_of(run: Run, loop: Loop) -> int:
@@ -68,6 +79,27 @@ def gained(run: Run, loop: Loop, name: str) -> float | None:
     return float((values[-1] - values[0]) / (times[-1] - times[0]))
 
 
+def slowdown(process: Process, start: float, stop: float) -> float:
+    """How many times as long the main thread took in an interval, since others had its core.
+
+    1 where that is unknown. What is known of a machine that is free is worth as many times more.
+    """
+    columns = process.ticks.columns
+    if not {"waited", "ran"} <= columns.keys():
+        return 1.0
+    waited, ran = (_gained(process, columns[name], start, stop) for name in ("waited", "ran"))
+    return 1.0 + waited / ran if ran >= _LEAST_READY * (stop - start) else 1.0
+
+
+def _gained(process: Process, column: Floats, start: float, stop: float) -> float:
+    """How much a counter rose in an interval; 0 where it was not read twice."""
+    known = np.isfinite(column)
+    if known.sum() < 2:
+        return 0.0
+    edges = np.interp([start, stop], process.ticks.time[known], column[known])
+    return float(edges[1] - edges[0])
+
+
 def processor_seconds(process: Process, start: float, stop: float) -> float | None:
     """Seconds that a process computed in an interval, on all cores; None where it was not read.
 
@@ -77,8 +109,6 @@ def processor_seconds(process: Process, start: float, stop: float) -> float | No
     if not {"user_cpu", "system_cpu"} <= columns.keys():
         return None
     spent = columns["user_cpu"] + columns["system_cpu"]
-    known = np.isfinite(spent)
-    if known.sum() < 2:
+    if np.isfinite(spent).sum() < 2:
         return None
-    edges = np.interp([start, stop], process.ticks.time[known], spent[known])
-    return float(edges[1] - edges[0])
+    return _gained(process, spent, start, stop)

@@ -5,17 +5,23 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from unslow.analyse.grouping import grouped
 from unslow.analyse.host.xplane import Span, Thread, covered, read
 from unslow.analyse.input.profile_iterators import ProfiledIterator, gets, profiled_iterators
 from unslow.analyse.stats.robust import ratio
 from unslow.facts.profiler import ProfilerWindow
-from unslow.model import Loop, Run
+from unslow.model import Loop, Phase, Run
 from unslow.runfolder.layout import read_inside
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 READS = (ProfilerWindow,)
 
@@ -114,15 +120,35 @@ def whole_windows(run: Run, loop: Loop) -> Iterator[tuple[ProfilerWindow, StepPr
 
 
 def windows(run: Run, loop: Loop) -> list[Window]:
-    """The same, per step."""
-    return [_per_step(window, profile) for window, profile in whole_windows(run, loop)]
+    """The same, per step. One that holds a step that traced is as long as a typical one."""
+    found = []
+    for window, profile in whole_windows(run, loop):
+        each = _per_step(window, profile)
+        is_traced = _traced(loop) & (loop.end > window.time - window.wall)
+        if (is_traced & (loop.end - loop.seconds < window.time)).any():
+            each = replace(each, wall=min(each.wall, loop.typical()))
+        found.append(each)
+    return found
 
 
 def repeated(loop: Loop) -> float:
-    """Seconds of a loop, its first step counted as a typical one: windows see none like it."""
-    if len(loop.seconds) < 2 or loop.count[0] != 1:
+    """Seconds of a loop without what windows never see: tracing, and what the first call of a new
+    graph prepares. The first step, and any that traced, counts as a typical one.
+    """
+    if len(loop.seconds) < 2:
         return loop.total
-    return loop.total - max(0.0, float(loop.seconds[0]) - loop.typical())
+    traced = _traced(loop)
+    traced[0] = True
+    alone = traced & (loop.count == 1)
+    beyond = np.maximum(0.0, loop.seconds[alone] - loop.typical()).sum()
+    merged = traced & ~alone
+    beyond += (loop.phases[merged, Phase.TRACE] * loop.count[merged]).sum()
+    return loop.total - float(beyond)
+
+
+def _traced(loop: Loop) -> npt.NDArray[np.bool_]:
+    """The rows in which a function was traced."""
+    return np.asarray(loop.phases[:, Phase.TRACE] > 0)
 
 
 def updating(window: Window, scope: str) -> float:

@@ -201,9 +201,9 @@ def _stage(run: Run, match: Match, built: Sequence[BuiltStage], work_of: dict[in
     )
     if not built:
         return stage
-    # The line of a fused stage is that of its function, or else of its shuffle, which holds the
-    # elements; its other settings come from both.
-    leader = next((one for one in reversed(built) if one.function or one.buffer_size), built[0])
+    # A fused stage is named after its lower half, which has the function or the buffer; its other
+    # settings come from both.
+    leader = built[-1]
     asked = leader.replace(
         batch_size=next((one.batch_size for one in built if one.batch_size), None),
         buffer_size=next((one.buffer_size for one in built if one.buffer_size), None),

@@ -13,6 +13,7 @@ from unslow.analyse.input.run_pipelines import pipelines
 from unslow.analyse.memory.account import is_worth_freeing, memory_account
 from unslow.analyse.memory.parts import Part
 from unslow.analyse.memory.process_memory import limit
+from unslow.facts.data import BuiltStage
 from unslow.model import Location, Loop, Phase, Run
 
 _FEWEST_BATCHES = 50  # a judgement: a smaller buffer does not mix well
@@ -34,6 +35,7 @@ class ShuffleBuffer:
     memory: float  # bytes of the machine; 0 if unknown
     inflated: InflatedBuffer | None
     cached: bool  # filling it fills a cache in front of it, once
+    is_repeatable: bool  # the map in front of it gives the same result whenever it is called
 
     @property
     def bytes(self) -> float:
@@ -105,6 +107,7 @@ def _buffer(
         memory=limit(run.processes[pipeline.process]),
         inflated=_inflated(run, stage, _before_maps(upstream)),
         cached=any(other.asked.kind == "Cache" for other in upstream),
+        is_repeatable=any(_is_repeatable(other.asked) for other in upstream[:1]),
     )
 
 
@@ -119,6 +122,11 @@ def _element_bytes(stage: Stage) -> float:
     if stage.buffered >= 1 and stage.buffered_bytes > 0:
         return stage.buffered_bytes / stage.buffered
     return stage.bytes or float(stage.asked.bytes)
+
+
+def _is_repeatable(stage: BuiltStage) -> bool:
+    """Whether the function of a map was seen, and neither calls Python nor draws random numbers."""
+    return bool(stage.types) and not stage.python and not stage.random
 
 
 def _before_maps(upstream: Sequence[Stage]) -> float:

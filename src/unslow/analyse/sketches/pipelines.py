@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from unslow.analyse.sketches.sketch import Placed, at, stack_at
 from unslow.facts.data import BuiltStage, Dataset, IteratorMade, ModelNode, PipelineReading
 
+_FUSED_WITH = {"MapAndBatch": "Batch", "ShuffleAndRepeat": "Repeat"}  # the stage above
+
 
 @dataclass(frozen=True)
 class Made:
@@ -28,13 +30,12 @@ class Made:
     def built(self) -> list[BuiltStage]:
         """As the program built it: two stages where TensorFlow fuses them."""
         stage = self.asked.replace(kind=self.kind, stack=stack_at(self.line))
-        if self.runs_as == "ShuffleAndRepeat":
-            return [BuiltStage(kind="Repeat", stack=stack_at(self.line)), stage]
-        if self.runs_as != "MapAndBatch":
+        above = _FUSED_WITH.get(self.runs_as)
+        if above is None:
             return [stage]
         size = stage.batch_size
-        batch = BuiltStage(kind="Batch", stack=stack_at(self.line + 1), batch_size=size)
-        return [batch, stage.replace(batch_size=None)]
+        upper = BuiltStage(kind=above, stack=stack_at(self.line + 1), batch_size=size)
+        return [upper, stage.replace(batch_size=None)]
 
     def node(self, number: int, done: int, inputs: tuple[int, ...]) -> ModelNode:
         """As tf.data's model has it after some batches."""

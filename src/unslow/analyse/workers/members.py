@@ -57,12 +57,18 @@ def members_of(run: Run, found: Sequence[Member]) -> tuple[Members, list[np.ndar
             else:
                 others.append(worker)
     size = max((member.identity.size for member in mine), default=0)
-    others += _missing(size, training, notes)
+    others += _missing(size, training)
     leader = next((worker for worker in others if worker.role == "coordinator"), None)
     if leader is not None:
         training = [_served(leader, worker) for worker in training]
         others = [_served(leader, worker) for worker in others]
     return Members(tuple(_marked_late(training)), tuple(others), size, tuple(notes)), records
+
+
+def unread(run: Run) -> list[str]:
+    """Why TF_CONFIG said nothing about some processes; the same reason is told once."""
+    problems = [fact.problem for fact in run.facts(WorkerIdentity) if fact.problem]
+    return [f"TF_CONFIG could not be read ({problem})" for problem in dict.fromkeys(problems)]
 
 
 def _served(leader: Worker, worker: Worker) -> Worker:
@@ -85,8 +91,10 @@ def _of_one_job(found: Sequence[Member], notes: list[str]) -> list[Member]:
     job = jobs.most_common(1)[0][0]
     strangers = [member for member in found if member.identity.job != job]
     shown = ", ".join(f"{one.identity.role} {one.identity.index}" for one in strangers[:3])
+    verbs = ("belongs", "is") if len(strangers) == 1 else ("belong", "are")
     notes.append(
-        f"{len(strangers)} of {len(found)} processes are of another job ({shown}) and were left out"
+        f"{len(strangers)} of {len(found)} processes {verbs[0]} to another job and {verbs[1]} left "
+        f"out: {shown}"
     )
     return [member for member in found if member.identity.job == job]
 
@@ -146,12 +154,11 @@ def _marked_late(training: Sequence[Worker]) -> Iterator[Worker]:
         yield replace(worker, state=State.LATE) if is_late else worker
 
 
-def _missing(size: int, training: Sequence[Worker], notes: list[str]) -> list[Worker]:
+def _missing(size: int, training: Sequence[Worker]) -> list[Worker]:
     """Those that the cluster names and that left no recording."""
     known = {worker.index for worker in training if worker.role == "worker"}
     chiefs = sum(worker.role == "chief" for worker in training)
     absent = [index for index in range(max(0, size - chiefs)) if index not in known]
     if not size or not training or len(training) >= size or not absent:
         return []
-    notes.append(f"{size - len(training)} of {size} workers left no recording")
     return [Worker("worker", index, state=State.MISSING) for index in absent]

@@ -203,17 +203,19 @@ class Script(Source):
         try:
             literal = find_literal(self, expression)
         except Obstacle as problem:
-            raise self._follow_refused(problem) from problem
+            raise self.follow_refused(problem) from problem
         source = literal.source
-        splice = Splice(*source.span(literal.node), new(literal))
-        edited = source.edit([splice])
-        if source is self:
+        return self.along(source.edit([Splice(*source.span(literal.node), new(literal))]), source)
+
+    def along(self, edited: Script, before: Script) -> Script:
+        """This script, with an edit of a file of the program, be it another one."""
+        if before is self:
             return edited
         found = Script(self.path, self.text, {**self.modules, edited.path: edited.text})
         found._others = {**self._others, edited.path: edited.text}
         return found._since(self.origin, self._places) if self._origin else found
 
-    def _follow_refused(self, problem: Obstacle) -> CannotEdit:
+    def follow_refused(self, problem: Obstacle) -> CannotEdit:
         if problem.source is self:
             return self.refuse(problem.reason, problem.node)
         place = f"{problem.source.path}:{problem.line}"

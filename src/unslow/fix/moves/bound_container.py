@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
+from unslow.fix.edit.blocks import statement
+from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import insert_after, replaced, spelled
 from unslow.fix.moves.call_arguments import keyword_set
-from unslow.fix.moves.shapes import is_call
+from unslow.fix.moves.shapes import call_by, is_call, names_in
 from unslow.syntax.literals import Obstacle, find_literal
 from unslow.syntax.nodes import (
-    dotted,
     inside,
     is_constant,
     is_stored,
@@ -21,20 +23,111 @@ from unslow.syntax.nodes import (
 )
 
 _DEQUE = "collections.deque"
+_CACHES = ("functools.cache", "functools.lru_cache")
 _LATEST = 100  # entries: enough for a moving average; a judgement
 _DEQUE_METHODS = words("append clear extend")
 _DEQUE_FUNCTIONS = words("len sum bool")
+_SEQUENCES = ("list", "tuple", "reversed", "sorted", "enumerate", "zip")
 
 
 def keep_numbers(script: Script, line: int, path: str) -> Script:
-    """`losses.append(loss)` becomes `losses.append(float(loss))`."""
-    value = _append(script, line, path).args[0]
+    """`losses.append(loss)` becomes `losses.append(float(loss))`.
+
+    Where an element is read as `loss.numpy()`, it is the number itself.
+    """
+    value = stored_value(script, line, path)
     if is_call(script, value, "float"):
         return script
-    for use in _uses(script, path):
-        if _asks_for_tensors(script, use):
-            raise script.refuse(f"what is in `{path}` is used as tensors here", use)
-    return script.edit([replaced(script, value, f"float({script.source(value)})")])
+    _require_own_line(script, value, path)
+    edits = [replaced(script, value, f"float({script.source(value)})")]
+    for element in _elements_read(script, path):
+        match script.parents[element]:
+            case ast.Attribute(attr="numpy") as method if call := call_by(script, method):
+                edits.append(replaced(script, call, script.source(element)))
+            case ast.Attribute():
+                raise script.refuse(f"what is in `{path}` is used as tensors here", element)
+    for other in script.other_files(last_name(_parsed(path))):
+        asked = [other.parents[element] for element in _elements_read(other, path)]
+        if any(isinstance(parent, ast.Attribute) for parent in asked):
+            raise script.refuse(f"what is in `{path}` is used as tensors in {other.path}", value)
+    return script.edit(edits)
+
+
+def _require_own_line(script: Script, value: ast.expr, path: str) -> None:
+    """Raises where the line also fills other lists of the dictionary, which may get no numbers."""
+    held = _held(path)
+    statement_of = script.statement_of(value)
+    keys = [each.value for each in inside(statement_of, ast.Constant)]
+    shared = held is not None and held[1] not in keys
+    script.refuse_if(shared, f"this line also fills other lists than `{path}`", statement_of)
+
+
+def bounded_cache(script: Script, line: int) -> Script:
+    """`@functools.cache` becomes `@functools.lru_cache(maxsize=100)`."""
+    function = script.function_at(line)
+    if function is None:
+        raise script.refuse("no function is cached there", line)
+    is_cached = any(_is_cache(script, each) for each in function.decorator_list)
+    reason = f"`{function.name}` is not cached by a decorator of Python's"
+    script.refuse_if(not is_cached, reason, function)
+    script, name = spelled(script, "functools.lru_cache", function)
+    function = script.function_at(line) or function  # an import may have moved it
+    made = next(each for each in function.decorator_list if _is_cache(script, each))
+    return script.edit([Splice(*script.span(made), f"{name}(maxsize={_LATEST})")])
+
+
+def _is_cache(script: Script, decorator: ast.expr) -> bool:
+    called = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return script.name(called) in _CACHES
+
+
+def stored_value(script: Script, line: int, path: str) -> ast.expr:
+    """What a container gets at a line: by `append`, by `+= [value]`, or at a key."""
+    for method in ("append", "appendleft"):
+        match script.call_at(line, method):
+            case ast.Call(args=[value], keywords=[]) if not isinstance(value, ast.Starred):
+                return value
+    node = statement(script, line)
+    match node:
+        case ast.Assign(targets=[ast.Subscript()], value=value):
+            return value
+        case ast.AugAssign(op=ast.Add(), value=ast.List(elts=[value])):
+            return value
+    raise script.refuse(f"`{path}` does not get one value here", node)
+
+
+def _elements_read(script: Script, path: str) -> Iterator[ast.expr]:
+    """Where one element of a container is read: by its index or key, or in a loop over it."""
+    held = _held(path)
+    for use in _uses(script, held[0] if held is not None else path):
+        parts = list(_parts_read(script, use))
+        if held is not None:  # the parts of the dictionary are lists themselves
+            parts = [inner for part in parts for inner in _parts_read(script, part)]
+        yield from parts
+
+
+def _parts_read(script: Script, use: ast.expr) -> Iterator[ast.expr]:
+    """The elements of a container that are read at a place."""
+    parent = script.parents[use]
+    match parent:
+        case ast.Subscript(value=value) if value is use and not is_stored(parent):
+            if isinstance(parent.slice, ast.Slice):
+                yield from _parts_read(script, parent)
+            else:
+                yield parent
+        case ast.Attribute(attr="values" | "items" | "get") if call_by(script, parent) is not None:
+            yield from _parts_read(script, parent)
+        case ast.Call(func=function) if function is use or is_call(script, parent, *_SEQUENCES):
+            yield from _parts_read(script, parent)
+        case ast.For(target=target, iter=value, body=body) if value is use:
+            yield from _named_in(target, body)
+        case ast.comprehension(target=target, iter=value) if value is use:
+            yield from _named_in(target, [script.parents[parent]])
+
+
+def _named_in(target: ast.expr, code: Sequence[ast.AST]) -> Iterator[ast.expr]:
+    names = names_in(target)
+    yield from (node for node in inside(code, ast.Name) if node.id in names and not is_stored(node))
 
 
 def keep_latest(script: Script, line: int, path: str) -> Script:
@@ -214,19 +307,3 @@ def _fits_a_deque(script: Script, use: ast.expr) -> bool:
         case ast.For(iter=value) | ast.comprehension(iter=value):
             return value is use
     return False
-
-
-def _asks_for_tensors(script: Script, use: ast.expr) -> bool:
-    """Whether attributes of the elements are read, in a loop or by an index."""
-    match script.parents[use]:
-        case ast.Subscript(value=value) as item if value is use:
-            return isinstance(script.parents[item], ast.Attribute)
-        case ast.For(target=ast.Name(id=name)) as loop:
-            return _has_attributes(loop, name)
-        case ast.comprehension(target=ast.Name(id=name)) as part:
-            return _has_attributes(script.parents[part], name)
-    return False
-
-
-def _has_attributes(code: ast.AST, name: str) -> bool:
-    return any(dotted(node.value) == name for node in inside(code, ast.Attribute))

@@ -228,7 +228,7 @@ class InitStore(NamedTuple):
 def set_by_init(script: Script, read: ast.Attribute) -> list[InitStore]:
     """Where an attribute is set, per class; raises if anything but `__init__` sets it."""
     found: list[InitStore] = []
-    for store in script.attribute_stores(read.attr):
+    for store in script.attribute_stores(read):
         owner = _class_of_store(script, store)
         statement = _in_init(script, store) if owner is not None else None
         twice = any(other.owner is owner for other in found)

@@ -103,7 +103,7 @@ class _Code:
 
     def _is_set_in_loop(self, read: ast.Attribute) -> bool:
         """Whether an attribute is set in a loop or counted up somewhere else."""
-        stores = self.script.attribute_stores(read.attr)
+        stores = self.script.attribute_stores(read)
         holder = ast.dump(read.value)
         same = [s for s in stores if s not in self.own and ast.dump(s.value) == holder]
         return any(_is_stored_again(self.script, store) for store in same)
@@ -117,7 +117,8 @@ def _is_stored_again(script: Script, store: ast.Attribute) -> bool:
 def _filled(script: Script, name: str) -> Iterator[ast.expr]:
     """Where items are put into, or taken out of, a container of this name."""
     for call in script.every(ast.Call):
-        if method_of(call) in _FILLS and dotted(receiver_of(call)) == name:
+        is_method = method_of(call) in _FILLS and not script.name(call.func)  # not `np.append`
+        if is_method and dotted(receiver_of(call)) == name:
             yield call
     for item in script.every(ast.Subscript):
         if is_stored(item) and dotted(item.value) == name:

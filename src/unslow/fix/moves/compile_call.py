@@ -12,7 +12,7 @@ from unslow.fix.edit.statements import insert_after, insert_before, replaced, sp
 from unslow.fix.moves.captured_values import called_in_loop
 from unslow.fix.moves.compile_metric import compile_metric, metric_at
 from unslow.fix.moves.compile_step import compile_function
-from unslow.fix.moves.shapes import DRAWS
+from unslow.fix.moves.shapes import DRAWS, call_by, reads
 from unslow.syntax.library import Kind
 from unslow.syntax.nodes import (
     NamedFunction,
@@ -154,12 +154,14 @@ def _with_compiled_model(script: Script, call: ast.Call) -> Compiled:
     """A compiled twin of the model, made once where the model is made, is called instead."""
     model = script.needed(dotted(call.func), "the model that is called here has no name", call)
     line = script.recorded(call)
+    given = _handed_in(script, call)
+    model = dotted(given[0]) or "" if given else model
     holder, _, own = model.rpartition(".")
     twin = script.fresh(f"compiled_{own}") if not holder else f"{holder}.compiled_{own}"
-    place, before = _place(script, call)
+    place, before = _place(script, given[0] if given else call.func)
     made_at = script.recorded(place)
-    splice = replaced(script, call.func, twin)
-    script, compiler = spelled(script.edit([splice]), _FUNCTION)
+    splices = [replaced(script, each, twin) for each in given or [call.func]]
+    script, compiler = spelled(script.edit(splices), _FUNCTION)
     code = f"{twin} = {compiler}({model}, reduce_retracing=True)\n"
     put_in = insert_before if before else insert_after
     script = put_in(script, made_at, code)
@@ -167,21 +169,34 @@ def _with_compiled_model(script: Script, call: ast.Call) -> Compiled:
     return Compiled(script, last_name(call.func))
 
 
-def _place(script: Script, call: ast.Call) -> tuple[ast.stmt, bool]:
+def _handed_in(script: Script, call: ast.Call) -> list[ast.expr]:
+    """What the calls of a function give for the model that it only calls, where it is one model."""
+    function = script.function_of(call)
+    match [item.node for item in script.assignments(call.func)]:
+        case [ast.arg() as parameter] if function is not None and called_in_loop(script, function):
+            given = script.values_given(parameter)
+        case _:
+            return []
+    is_one = len({ast.dump(value) for value in given}) == 1 and dotted(given[0]) is not None
+    uses = reads(function.body, parameter.arg)
+    return given if is_one and all(call_by(script, use) for use in uses) else []
+
+
+def _place(script: Script, model: ast.expr) -> tuple[ast.stmt, bool]:
     """The statement that makes the model; for a parameter, the loop to stand in front of (True)."""
-    bindings = script.assignments(call.func)
+    bindings = script.assignments(model)
     if len(bindings) != 1:
-        raise script.refuse(f"`{script.source(call.func)}` is set in more than one place", call)
+        raise script.refuse(f"`{script.source(model)}` is set in more than one place", model)
     node = bindings[0].node
     if isinstance(node, ast.arg):
-        function = script.function_of(call)
-        loops = script.loops_around(call)
+        function = script.function_of(model)
+        loops = script.loops_around(model)
         if function is None or not loops or called_in_loop(script, function):
-            raise script.refuse(f"`{node.arg}` may be another model in each call", call)
+            raise script.refuse(f"`{node.arg}` may be another model in each call", model)
         return script.statement_of(loops[-1]), True
     made = script.statement_of(node)
     owner = script.function_of(made)
     repeated = owner is not None and called_in_loop(script, owner)
     if repeated or script.loops_around(made):
-        raise script.refuse(f"`{script.source(call.func)}` is made again and again", made)
+        raise script.refuse(f"`{script.source(model)}` is made again and again", made)
     return made, False

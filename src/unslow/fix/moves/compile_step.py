@@ -14,9 +14,10 @@ from unslow.fix.moves.extract_function import NewFunction, lifted
 from unslow.fix.moves.graph_rules import Offence, offence
 from unslow.fix.moves.step_arguments import SeveralObjects, numbers_to_wrap, one_object_each
 from unslow.fix.moves.step_plan import Offends, Plan, extended, planned, training_loops
+from unslow.fix.moves.tensor_results import results_as_tensors
 from unslow.fix.moves.training_step import Step, find_step, spans
 from unslow.syntax.library import Kind
-from unslow.syntax.literals import Literal
+from unslow.syntax.literals import Literal, without_not
 from unslow.syntax.nodes import (
     DEFINITIONS,
     NAMED_FUNCTIONS,
@@ -135,10 +136,7 @@ def _switch(script: Script, function: NamedFunction, wrapping: ast.Call) -> tupl
         if conditions:
             reason = f"`{function.name}` is compiled here under more than one condition"
         raise script.refuse(reason, wrapping)
-    test, wanted = conditions[0]
-    while isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        test, wanted = test.operand, not wanted
-    return test, wanted
+    return without_not(*conditions[0])
 
 
 # A step in a function of its own
@@ -189,7 +187,12 @@ def compile_function(
     try:
         wrapped = _whole_function(script, function)
     except Offends as problem:
-        raise script.refuse(problem.offence.reason, problem.offence.node) from problem
+        tensors = results_as_tensors(script, function)
+        if tensors is None:
+            raise script.refuse(problem.offence.reason, problem.offence.node) from problem
+        compiled = tensors.function_at(line)
+        assert compiled is not None
+        return compile_function(tensors, compiled, keywords)
     try:
         return _decorated(script, function, wrapped, keywords)
     except NotImported:

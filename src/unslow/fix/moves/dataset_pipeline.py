@@ -164,13 +164,18 @@ def _is_scalar_feature(node: ast.Call) -> bool:
     return False
 
 
-def shuffle_first(script: Script, line: int) -> Fix:
-    """`.map(f).shuffle(n)` becomes `.shuffle(n).map(f)`: the buffer holds what is small."""
+def shuffle_first(script: Script, line: int, is_repeatable: bool) -> Fix:
+    """`.map(f).shuffle(n)` becomes `.shuffle(n).map(f)`: the buffer holds what is small.
+
+    A repeatable `f` gives the same result for an element whenever it is called.
+    """
     edited = swap_links(script, line, "map", "shuffle")
     script.refuse_if(edited == script, "no `map` stands right in front of the shuffle", line)
+    title, files = "shuffle in front of the map", {script.path: edited.text}
+    if is_repeatable:
+        return Fix(title, Safety.EXACT, files)
     note = "A function that draws random numbers draws them for other elements."
-    title = "shuffle in front of the map"
-    return Fix(title, Safety.REVIEW, {script.path: edited.text}, note)
+    return Fix(title, Safety.REVIEW, files, note)
 
 
 def work_ahead(script: Script, line: int) -> Fix:

@@ -11,7 +11,7 @@ from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import delete, replaced
 from unslow.fix.moves.call_arguments import call, remove_keyword
 from unslow.fix.moves.graph_rules import offence
-from unslow.syntax.literals import FromCommandLine, Literal, Obstacle, find_literal
+from unslow.syntax.literals import FromCommandLine, Literal, Obstacle, find_literal, without_not
 from unslow.syntax.nodes import argument, is_constant, values_taken
 
 
@@ -71,13 +71,15 @@ def _value(script: Script, line: int, way: str) -> ast.expr | None:
 
 
 def _set_false(script: Script, value: ast.expr) -> Script:
-    def false(literal: Literal[Script]) -> str:
+    flag, wanted = without_not(value, wanted=False)
+
+    def switched(literal: Literal[Script]) -> str:
         if literal.value not in (True, False):
             what = literal.source.source(literal.node)
             raise script.refuse(f"the flag is set from `{what}`, which is no True or False", value)
-        return "False"
+        return str(wanted)
 
-    return script.with_value(value, false)
+    return script.with_value(flag, switched)
 
 
 def needs_python(script: Script, places: Iterable[tuple[str, int, str]]) -> str:

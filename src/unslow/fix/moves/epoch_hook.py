@@ -3,45 +3,29 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
 
+from unslow.facts.schema import Stack
 from unslow.fix.edit.blocks import above, indent, laid_out, removal, unit
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
+from unslow.fix.moves.hoist_reset import reset_sites
 from unslow.fix.moves.run_every_n import batch_number
 from unslow.fix.moves.shapes import is_text, method_named
-from unslow.syntax.nodes import NamedFunction, header_calls, last_name, words
 from unslow.syntax.uses import uses
 
 _HOOK = "on_epoch_begin"
-_RESETS = words("seed set_seed set_random_seed clear_session collect")
 
 
-def reset_each_epoch(script: Script, lines: Sequence[int]) -> Script | None:
+def reset_each_epoch(script: Script, stack: Stack) -> Script | None:
     """Moves a reset out of a hook for batches into `on_epoch_begin`.
 
-    The lines are those of the reset and of its callers; None where no such hook is among them.
+    The stack leads to the reset; None where no such hook is among its lines.
     """
-    for line in lines:
-        node = script.statement_at(line)
-        batch = batch_number(script, node) if node is not None else None
-        if node is not None and batch is not None:
-            return _moved(script, node, batch)
-        if node is None or not _only_resets(script.function_of(node)):
-            return None
+    for owner, node in reset_sites(script, stack):
+        batch = batch_number(owner, node)
+        if batch is not None:
+            return script.along(_moved(owner, node, batch), owner)
     return None
-
-
-def _only_resets(function: NamedFunction | None) -> bool:
-    """Whether a helper does nothing but reset things, so that it can move as a whole."""
-    body = function.body if function is not None else []
-    done = [node for node in body if not is_text(node)]
-    return function is not None and all(map(_is_reset, done))
-
-
-def _is_reset(node: ast.stmt) -> bool:
-    calls = header_calls(node)
-    return isinstance(node, ast.Expr) and bool(calls) and last_name(calls[0].func) in _RESETS
 
 
 def _moved(script: Script, node: ast.stmt, batch: str) -> Script:

@@ -14,6 +14,7 @@ from unslow.fix.moves.running_numbers import running_numbers
 from unslow.fix.moves.shapes import is_call, mentions, names_in, reads
 from unslow.syntax.library import TENSOR_LIKE
 from unslow.syntax.nodes import StatementLoop, inside, is_stored, last_name
+from unslow.syntax.python_types import STATIC_ATTRIBUTES
 from unslow.syntax.uses import bound_in
 
 _TO_PYTHON = ("float", "int", "bool", "str")
@@ -110,9 +111,11 @@ def _iterated(script: Script, node: ast.AST) -> ast.For | None:
     return None
 
 
-def _is_length(script: Script, node: ast.Name) -> bool:
-    """Whether only the length of a tensor is asked for, which costs nothing."""
-    return is_call(script, script.parents[node], "len")
+def _is_about_shape(script: Script, node: ast.expr) -> bool:
+    """Whether only the length, shape or type of a tensor is asked for, which costs nothing."""
+    parent = script.parents[node]
+    asks = isinstance(parent, ast.Attribute) and parent.attr in STATIC_ATTRIBUTES
+    return asks or is_call(script, parent, "len")
 
 
 @dataclass(frozen=True)
@@ -139,7 +142,7 @@ class _Read:
                 yield Splice(*self.script.span(node), self.fetched)
                 for use in self._targets(iteration):
                     yield self._value(use, use.id)
-            elif not _is_length(self.script, node):
+            elif not _is_about_shape(self.script, node):
                 reason = f"the loop also uses `{self.name}` as a whole"
                 raise self.script.refuse(reason, node)
 
@@ -157,16 +160,33 @@ class _Read:
 
 def _as_value(script: Script, element: ast.expr, new: str) -> Splice:
     """Another text for an element whose value alone is asked for; with its own `.numpy()`."""
-    parent = script.parents[element]
+    whole = _computed_from(script, element)
+    parent = script.parents[whole]
     match parent:
         case ast.Compare() | ast.If() | ast.While() | ast.UnaryOp(op=ast.Not()):
             return Splice(*script.span(element), new)
         case ast.Call(func=function) if _takes_values(script, function):
             return Splice(*script.span(element), new)
-        case ast.Attribute(attr="numpy"):
+        case ast.Attribute(attr="numpy") if whole is element:
             return Splice(*script.span(script.parents[parent]), new)
+        case ast.Attribute() if _is_about_shape(script, whole):
+            return Splice(*script.span(element), new)
     reason = f"`{script.source(element)}` may have to be a tensor here"
     raise script.refuse(reason, element)
+
+
+def _computed_from(script: Script, element: ast.expr) -> ast.expr:
+    """The largest expression around an element that NumPy computes just as TensorFlow does."""
+    parent = script.parents[element]
+    match parent:
+        case ast.Subscript(value=value) if value is element:
+            return _computed_from(script, parent)
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div(), right=right):
+            other = right if left is element else left
+            number = isinstance(other, ast.Constant) and isinstance(other.value, int | float)
+            if number or script.kind(other) in TENSOR_LIKE:
+                return _computed_from(script, parent)
+    return element
 
 
 def _takes_values(script: Script, function: ast.expr) -> bool:

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import insert_before
+from unslow.fix.moves.captured_values import called_in_loop
 from unslow.fix.moves.reading_condition import only_reader
 from unslow.fix.moves.run_every_n import guard
 from unslow.fix.moves.shapes import only, reads, stores
-from unslow.syntax.nodes import StatementLoop, argument, dotted, inside, method_of
+from unslow.syntax.nodes import NamedFunction, StatementLoop, argument, dotted, inside, method_of
 
 
 @dataclass(frozen=True)
@@ -38,11 +39,12 @@ def fetch_when_used(script: Script, line: int, places: Sequence[int]) -> Script:
             raise script.refuse("what is run there is not taken apart into names", line)
     if not isinstance(fetches, ast.List | ast.Tuple) or len(fetches.elts) != len(targets):
         raise script.refuse("what is fetched is not written out", call)
-    loops = script.loops_around(statement)
-    script.refuse_if(not loops, "the statement is not in a loop", statement)
+    repeated = _repeated(script, statement)
+    if repeated is None:
+        raise script.refuse("the statement is not in a loop", statement)
     every = list(enumerate(zip(targets, fetches.elts, strict=True)))
     pairs = [each for each in every if each[0] in places]
-    found = [_rare(script, loops[0], statement, each) for each in pairs]
+    found = [_rare(script, repeated, statement, each) for each in pairs]
     rare = [each for each in found if each is not None]
     if len(rare) < len(pairs) or not rare or len(rare) == len(targets):
         raise script.refuse("every value that is fetched may be read in every step", call)
@@ -54,8 +56,7 @@ def summaries_rarely(script: Script, line: int, every: int) -> Script:
 
     The line is that of the run, or one of those that write what it fetched.
     """
-    loop = script.loop_at(line)
-    calls = inside(loop or [], ast.Call)
+    calls = inside(_repeated(script, script.statement_at(line)) or [], ast.Call)
     found = only([call for call in calls if method_of(call) == "add_summary"])
     written = script.needed(found, "the loop does not write its summaries in one place", line)
     value = argument(written, "summary", 0)
@@ -68,9 +69,18 @@ def summaries_rarely(script: Script, line: int, every: int) -> Script:
     return fetch_when_used(guard(script, script.recorded(writing), every), run, [place])
 
 
+def _repeated(script: Script, node: ast.stmt | None) -> StatementLoop | NamedFunction | None:
+    """The loop around a statement, or the function around it that a loop calls."""
+    loops = script.loops_around(node) if node is not None else []
+    if loops or node is None:
+        return loops[0] if loops else None
+    function = script.function_of(node)
+    return function if function is not None and called_in_loop(script, function) else None
+
+
 def _rare(
     script: Script,
-    loop: StatementLoop,
+    repeated: StatementLoop | NamedFunction,
     statement: ast.Assign,
     pair: tuple[int, tuple[ast.expr, ast.expr]],
 ) -> _Rare | None:
@@ -78,7 +88,7 @@ def _rare(
     if not isinstance(target, ast.Name) or target.id == "_" or dotted(fetch) is None:
         return None
     scope = script.home(statement)
-    if len(stores(scope, target.id)) != 1 or not script.within(statement, loop):
+    if len(stores(scope, target.id)) != 1 or not script.within(statement, repeated):
         return None
     read = reads(scope, target.id)
     reader = only_reader(script, statement, read)

@@ -6,7 +6,10 @@ import ast
 
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import replaced
+from unslow.fix.moves.call_arguments import call
 from unslow.fix.moves.shapes import is_call
+from unslow.model import Fix, Safety
+from unslow.syntax.literals import Literal
 from unslow.syntax.nodes import argument, last_name
 
 # Functions that give float64 unless told otherwise → where their shape may stand (by position or
@@ -35,9 +38,9 @@ _CASTS = ("astype", "argmax", "argsort")
 
 def narrow(script: Script) -> Script:
     """Every float64 that the script asks for becomes float32; raises where there is none."""
-    found = [call for call in script.every(ast.Call) if _makes_wide(script, call)]
-    outer = [call for call in found if not set(script.ancestors(call)) & set(found)]
-    edits = [replaced(script, call, f'{script.source(call)}.astype("float32")') for call in outer]
+    found = [node for node in script.every(ast.Call) if _makes_wide(script, node)]
+    outer = [node for node in found if not set(script.ancestors(node)) & set(found)]
+    edits = [replaced(script, node, f'{script.source(node)}.astype("float32")') for node in outer]
     for dtype in script.every(ast.Attribute):
         if dtype.attr in _WIDE and script.name(dtype).startswith(("numpy.", "tf.")):
             edits.append(replaced(script, dtype, f"{script.source(dtype.value)}.float32"))
@@ -48,6 +51,28 @@ def narrow(script: Script) -> Script:
         not edits, "no array on this file's lines is made as float64: it comes from elsewhere"
     )
     return script.edit(edits)
+
+
+def keras_default(script: Script, line: int) -> Fix:
+    """`set_floatx` at a line sets float32: changed where the precision is written."""
+
+    def narrowed(literal: Literal[Script]) -> str:
+        if literal.value not in _WIDE:
+            what = literal.source.source(literal.node)
+            raise script.refuse(f"the precision is set from `{what}`, which is not float64", line)
+        return '"float32"'
+
+    setting = call(script, line, "set_floatx")
+    value = argument(setting, "value", 0)
+    if value is None:
+        raise script.refuse("the precision is not given on this line", setting)
+    fixed = script.with_value(value, narrowed)
+    lost = (
+        "Numbers then keep 7 digits instead of 16, and the same seed draws other starting weights."
+    )
+    written = isinstance(value, ast.Constant)
+    changed = "" if written else f"The default of `{script.source(value)}` is changed. "
+    return Fix("compute in float32, Keras's default", Safety.REVIEW, fixed.files, changed + lost)
 
 
 def _makes_wide(script: Script, node: ast.Call) -> bool:

@@ -11,7 +11,7 @@ from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import replaced, spelled
 from unslow.fix.moves.extract_function import read_afterwards
 from unslow.fix.moves.shapes import is_arithmetic, is_call, mentions
-from unslow.fix.moves.tensor_array import MOVE_AXIS, arrays, collected, python_starts
+from unslow.fix.moves.tensor_array import MOVE_AXIS, Collection, arrays, collected, python_starts
 from unslow.fix.moves.while_loop import while_loop
 from unslow.syntax.dataflow import flow
 from unslow.syntax.library import TENSOR_LIKE
@@ -20,6 +20,7 @@ from unslow.syntax.nodes import (
     STATEMENT_LOOPS,
     NamedFunction,
     header,
+    inside,
     is_stored,
     last_name,
     method_of,
@@ -70,17 +71,10 @@ def range_to_graph(script: Script, line: int) -> Script:
     loop = _loop(script, line)
     if loop is None or is_call(script, loop.iter, "tf.range"):
         return script
-    if not is_call(script, loop.iter, "range") or not isinstance(loop.target, ast.Name):
-        raise script.refuse("the loop does not count with `range`", loop)
     function = script.function_of(loop)
     if function is None:
         raise script.refuse("the loop is in no function", loop)
-    collections = list(collected(script, loop))
-    filled = {collection.append for collection in collections}
-    for node in loop.body:
-        if node not in filled:
-            _plain(script, node)
-    _only_indexes(script, loop, loop.target.id)
+    collections = _plain_collections(script, loop, _is_converted(script, function))
     carried = _carried(script, function, loop, {collection.name for collection in collections})
     spelling = {}
     for name in ("tf.range", "tf.TensorArray", MOVE_AXIS, "tf.while_loop"):
@@ -88,12 +82,42 @@ def range_to_graph(script: Script, line: int) -> Script:
     loop = _loop(script, line)
     assert loop is not None and isinstance(loop.iter, ast.Call)
     splices = list(_real_starts(script, loop))
+    backwards = _counted_down(script, loop)
+    if backwards is not None:
+        counted = f"{spelling['tf.range']}({script.source(backwards)} - 1, -1, -1)"
+        return script.edit([*splices, replaced(script, loop.iter, counted)])
     for collection in collected(script, loop):
         splices += arrays(script, collection, spelling)
     if loop_function(script, line) == "tf.range":
         return script.edit([*splices, replaced(script, loop.iter.func, spelling["tf.range"])])
     names = carried.union(collection.name for collection in collections)
     return script.edit(while_loop(script, loop, names, splices, spelling["tf.while_loop"]))
+
+
+def _plain_collections(script: Script, loop: ast.For, branches: bool) -> list[Collection]:
+    """What a loop collects in lists; raises where it does more than a graph can."""
+    backwards = _counted_down(script, loop)
+    counts = is_call(script, loop.iter, "range") or (backwards is not None and branches)
+    if not counts or not isinstance(loop.target, ast.Name):
+        raise script.refuse("the loop does not count with `range`", loop)
+    collections = [] if backwards is not None else list(collected(script, loop))
+    filled = {collection.append for collection in collections}
+    for node in loop.body:
+        if node not in filled:
+            _plain(script, node, branches)
+    _only_indexes(script, loop, loop.target.id)
+    return collections
+
+
+def _counted_down(script: Script, loop: ast.For) -> ast.expr | None:
+    """The `n` of `reversed(range(n))`."""
+    match loop.iter:
+        case ast.Call(args=[ast.Call(args=[ast.Name() | ast.Constant() as number]) as counted]):
+            is_reversed = is_call(script, loop.iter, "reversed") and is_call(
+                script, counted, "range"
+            )
+            return number if is_reversed else None
+    return None
 
 
 def loop_function(script: Script, line: int) -> str:
@@ -133,12 +157,16 @@ def _is_converted(script: Script, function: NamedFunction | None, depth: int = _
     return all(_is_converted(script, each, depth - 1) for each in callers)
 
 
-def _plain(script: Script, node: ast.stmt) -> None:
-    """Allow assignments and calls only: a branch may depend on Python values."""
+def _plain(script: Script, node: ast.stmt, branches: bool) -> None:
+    """Allow assignments and calls, and branches only where AutoGraph converts them."""
+    if isinstance(node, ast.If) and branches:
+        for part in (*node.body, *node.orelse):
+            _plain(script, part, branches)
+        return
     script.refuse_if(not isinstance(node, _PLAIN), "the body holds more than assignments", node)
     for inner in ast.walk(node):
         match inner:
-            case ast.Call() if method_of(inner) in _FILLS:
+            case ast.Call() if method_of(inner) in _FILLS and not script.name(inner.func):
                 reason = "the body fills a Python container, which needs a tf.TensorArray"
                 raise script.refuse(reason, inner)
             case ast.Subscript(ctx=ast.Store()) | ast.Attribute(ctx=ast.Store()):
@@ -172,7 +200,7 @@ def _takes_tensor(script: Script, node: ast.AST) -> bool:
         case ast.Subscript(value=value):
             return script.kind(value) in TENSOR_LIKE
         case ast.Compare():
-            return isinstance(script.parents[node], ast.IfExp)  # AutoGraph converts it
+            return isinstance(script.parents[node], ast.If | ast.IfExp)  # AutoGraph converts it
         case ast.Call():
             return script.name(node.func).startswith(("tf.", "keras."))
     return False
@@ -213,7 +241,7 @@ def _require_scalar(script: Script, loop: ast.For, name: str, start: ast.expr) -
     reason = f"`{name}` starts as a number, and may not be float32 later"
     script.refuse_if("float64" in script.text, reason, start)
     reducers = _REDUCE_TO_SCALAR if isinstance(number, float) else _REDUCE_TO_REAL
-    for node in loop.body:
+    for node in inside(loop.body, ast.stmt):
         for value in _written(node, name):
             only_python = not isinstance(number, float) and python_type(script, value) is not None
             if only_python or not _is_scalar(script, value, name, reducers):

@@ -302,7 +302,8 @@ class _Judge:
             return f"it calls `.{method}()`, which is not part of a step"
         if method == "format" and isinstance(receiver, ast.Constant):
             return "it writes a value into a text"
-        if method in MUTATORS - _EFFECTS_ALLOWED and outside:
+        is_library = bool(self.script.name(node.func))  # `tf.add`, not the `add` of a set
+        if method in MUTATORS - _EFFECTS_ALLOWED and outside and not is_library:
             return f"it changes `{self.script.source(receiver)}`, {_ONCE}"
         return None
 

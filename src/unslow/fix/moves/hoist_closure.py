@@ -18,7 +18,7 @@ from unslow.fix.moves.shapes import (
     names_in,
     outermost_definition,
 )
-from unslow.fix.moves.tensor_arguments import use_of_number
+from unslow.fix.moves.tensor_arguments import needs_python, use_of_number
 from unslow.fix.moves.tensor_lists import bound_around
 from unslow.syntax.library import Kind
 from unslow.syntax.nodes import (
@@ -171,9 +171,11 @@ def _require_argument(script: Script, closure: _Closure, name: str) -> None:
     for use in uses_of:
         reason = f"`{name}` would be a tensor here, not an array"
         script.refuse_if(_needs_array(script, use), reason, use)
-    kinds = {use_of_number(closure.code, use) for use in uses_of}
+    parameters = parameter_names(closure.code)
+    kinds = {use_of_number(closure.code, use, parameters) for use in uses_of}
     values = _changing_numbers(script, binding)
-    if values and "other" in kinds:
+    types = [type_in_loops(script, value, script.loops_around(value)) for value in values]
+    if values and needs_python(kinds, PythonType.INT in types):
         reason = f"`{name}` changes, and `{closure.code.name}` needs it as a Python number"
         raise script.refuse(reason, values[0])
 
@@ -196,7 +198,8 @@ def _as_tensor(script: Script, closure: _Closure, name: str) -> str:
     known = script.alias("tf", closure.code) or "tf"
     types = [type_in_loops(script, value, script.loops_around(value)) for value in values]
     # Next to float tensors a Python int becomes a float; an int tensor would not.
-    is_int = PythonType.INT in types and use_of_number(closure.code, first) == "computed"
+    kind = use_of_number(closure.code, first, parameter_names(closure.code))
+    is_int = PythonType.INT in types and kind == "computed"
     return f"{known}.constant({name}, {known}.float32)" if is_int else f"{known}.constant({name})"
 
 

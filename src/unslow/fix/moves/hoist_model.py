@@ -15,6 +15,7 @@ from unslow.fix.moves.compile_once import (
     learning_rate,
 )
 from unslow.fix.moves.hoist import dependence, hoist_statement
+from unslow.fix.moves.kept_model import model_kept
 from unslow.fix.moves.shapes import only
 from unslow.syntax.nodes import StatementLoop, argument, dotted, given_values
 
@@ -25,13 +26,17 @@ def model_once(script: Script, lines: Sequence[int]) -> Script:
     if helped is not None:
         return compile_first_time(script, helped)
     node, loop = _in_loop(script, lines)
+    if node is None or loop is None:
+        return model_kept(script, lines)
     if isinstance(node, ast.Expr) and _is_compile(node, None):
         try:
             return hoist_statement(script, script.recorded(node))
         except CannotEdit as problem:
             return _compiled_once(script, node, loop, problem)
     target = only(node.targets) if isinstance(node, ast.Assign) else None
-    name = script.needed(dotted(target), "the model is not kept under one name", node)
+    name = dotted(target)
+    if name is None:
+        return model_kept(script, lines)
     header, first = script.recorded(loop), script.recorded(node)
     compiles = [script.recorded(other) for other in loop.body if _is_compile(other, name)]
     edited = hoist_statement(script, first)
@@ -65,14 +70,16 @@ def _compiled_once(
     return insert_before(script.edit([setting]), script.recorded(loop), f"{compiled}\n")
 
 
-def _in_loop(script: Script, lines: Sequence[int]) -> tuple[ast.stmt, StatementLoop]:
+def _in_loop(
+    script: Script, lines: Sequence[int]
+) -> tuple[ast.stmt, StatementLoop] | tuple[None, None]:
     for line in lines:
         node = script.statement_at(line)
         if node is not None:
             loops = script.loops_around(node)
             if loops:
                 return node, loops[0]
-    raise CannotEdit("the loop around it is in another file", lines[0] if lines else None)
+    return None, None
 
 
 def _is_compile(node: ast.stmt, name: str | None) -> bool:

@@ -4,33 +4,73 @@ clearing a session."""
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator
 
+from unslow.facts.schema import Stack
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import delete, insert_before
 from unslow.fix.moves.captured_values import called_in_loop
 from unslow.fix.moves.hoist import dependence, hoist_statement
 from unslow.fix.moves.inline_helper import without_reset
-from unslow.syntax.nodes import StatementLoop
+from unslow.fix.moves.shapes import is_text
+from unslow.syntax.literals import program_calls
+from unslow.syntax.nodes import NamedFunction, StatementLoop, last_name, words
+
+_RESETS = words("seed set_seed set_random_seed clear_session collect")
 
 
-def once_before_loop(script: Script, lines: Sequence[int]) -> Script:
-    """Takes a call out of its loop; the lines are its own and its callers', the first that is in a
-    loop counts."""
-    for line in lines:
-        node = script.statement_at(line)
-        if node is None or not script.loops_around(node):
-            continue
+def reset_sites(script: Script, stack: Stack) -> Iterator[tuple[Script, ast.stmt]]:
+    """The statements that come by a reset, in their files, as far out as they do nothing else.
+
+    The stack is that of the first reset: the other calls of what only resets follow after it.
+    """
+    others: list[tuple[Script, ast.stmt]] = []
+    for place in stack:
+        owner = script.of(place.file)
+        node = owner.statement_at(place.line)
+        if node is None:
+            break
+        yield owner, node
+        around = owner.function_of(node)
+        if around is None or not _only_resets(owner, around):
+            break
+        for site in program_calls(owner, around):
+            others.append((site.source, site.source.statement_of(site.node)))
+    yield from others
+
+
+def _only_resets(script: Script, function: NamedFunction) -> bool:
+    """Whether a helper does nothing but reset things, so that it can move as a whole."""
+    return all(is_text(node) or _is_reset(script, node) for node in function.body)
+
+
+def _is_reset(script: Script, node: ast.stmt) -> bool:
+    match node:
+        case ast.Expr(value=ast.Call(func=function)):
+            return last_name(function) in _RESETS
+        case ast.Assign(targets=[ast.Subscript(value=holder)]):
+            return script.name(holder) == "os.environ"
+    return False
+
+
+def once_before_loop(script: Script, stack: Stack) -> Script:
+    """Takes a call out of its loop, be it that of a helper which resets things, in any file."""
+    found = [each for each in reset_sites(script, stack) if each[0].loops_around(each[1])]
+    for owner, node in found[:1]:
+        places = {(each.path, other.lineno) for each, other in found}
+        owner.refuse_if(len(places) > 1, "several loops come by it", node)
         if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
-            raise script.refuse("what is reset there is also used", node)
+            raise owner.refuse("what is reset there is also used", node)
         try:
-            return hoist_statement(script, line)
+            edited = hoist_statement(owner, owner.recorded(node))
         except CannotEdit:
-            return _replaced(script, node, node.value)
-    site = _repeated_call(script, lines[0]) if lines else None
+            edited = _replaced(owner, node, node.value)
+        return script.along(edited, owner)
+    line = stack[0].line
+    site = _repeated_call(script, line)
     if site is None:
-        raise CannotEdit("the loop around it is in another file", lines[0] if lines else None)
-    return without_reset(script, lines[0], script.recorded(site))
+        raise CannotEdit("what the loop calls does more than reset it", line)
+    return without_reset(script, line, script.recorded(site))
 
 
 def _repeated_call(script: Script, line: int) -> ast.Call | None:

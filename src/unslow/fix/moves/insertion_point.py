@@ -37,11 +37,13 @@ Frames = Sequence[tuple[int, str]]  # line and function, innermost first
 _SESSIONS = ("Session", "InteractiveSession")
 _SCOPES = ("name_scope", "variable_scope")
 _NEW_GRAPHS = ("Graph", "reset_default_graph")
+_OWN_GRAPHS = ("clear_session", "estimator")
 _SEEDS = ("set_random_seed", "random.set_random_seed", "random.set_seed")
 _DRAWS = (
     *("random", "truncated_normal", "get_variable", "layers.", "keras.", "contrib."),
     *("nn.dropout", "set_random"),
 )
+_KNOWN_EARLY = (ast.Import, ast.ImportFrom, *DEFINITIONS)
 _HARMLESS_MODULES = ("time.", "contextlib.", "threading.")
 
 
@@ -72,6 +74,25 @@ def find_place(script: Script, function: NamedFunction, needs: Needs, frames: Fr
     if needs.whole is not None:
         _require_complete_graph(script, first, needs.whole)
     return Place(above(script, first), indent(script, first))
+
+
+def at_first_call(script: Script, function: NamedFunction, needs: Needs) -> Place | None:
+    """The place for globals that the first call of a function fills; None where others are needed.
+
+    What is made of the module's own values can be made where these are.
+    """
+    made = [node for node in needs.names.values() if not isinstance(node, _KNOWN_EARLY)]
+    if made or needs.attributes or not isinstance(script.home(function), ast.Module):
+        return None
+    what = needs.whole
+    script.refuse_if(what, "it takes all that the graph holds by then", what)
+    for name in (*_NEW_GRAPHS, *_OWN_GRAPHS):
+        for file in (script, *script.other_files(name)):
+            for call in file.every(ast.Call):
+                if name in tf_name(file, call.func).split("."):
+                    place = f"{file.path}:{call.lineno}"
+                    raise script.refuse(f"the program may use another graph ({place})", function)
+    return _behind_the_last(script, script.class_of_method(function) or function)
 
 
 def _behind_the_last(script: Script, top: ast.stmt) -> Place:

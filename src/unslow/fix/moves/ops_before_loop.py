@@ -57,7 +57,8 @@ def ops_once(
         script = _once_for_each_item(script, line, stack)
     for ways in functions.values():
         leading = _frames(script, ways[0])
-        script = ops_in_function(script, [way[0][1] for way in ways], leading)
+        imported = len(leading) < len(ways[0])
+        script = ops_in_function(script, [way[0][1] for way in ways], leading, imported)
     for line in sorted(lines):  # what a later line builds on is then in front of the loop already
         script = _once(script, line)
     return script

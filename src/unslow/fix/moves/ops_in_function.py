@@ -6,21 +6,28 @@ import ast
 import builtins
 from collections.abc import Iterator, Sequence
 
-from unslow.fix.edit.blocks import at_end, extent, removal
+from unslow.fix.edit.blocks import at_end, extent, put_above, removal, unit
 from unslow.fix.edit.lines import Splice, spliced
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import replaced
 from unslow.fix.moves.call_invariance import Invariance, own_name
-from unslow.fix.moves.insertion_point import Frames, Place, find_place
+from unslow.fix.moves.insertion_point import Frames, Place, at_first_call, find_place
 from unslow.fix.moves.op_expressions import Gathering, Piece, around, free_names
 from unslow.fix.moves.session_feeds import ASSIGNS, Fed, assigned, feeding, fetched, is_run, op_name
+from unslow.fix.moves.shapes import is_text
 from unslow.syntax.nodes import NamedFunction, inside, is_stored, last_name, method_of
 
 Reads = dict[ast.Name, Piece]
 
 
-def ops_in_function(script: Script, lines: Sequence[int], frames: Frames) -> Script:
-    """Make the ops of some lines once; `frames` lead to the function's calls."""
+def ops_in_function(
+    script: Script, lines: Sequence[int], frames: Frames, imported: bool = False
+) -> Script:
+    """Make the ops of some lines once; `frames` lead to the function's calls.
+
+    Where another file calls an `imported` function, the graph may begin after the import: what
+    needs nothing of the module is made at the first call.
+    """
     function = script.function_at(frames[0][0])
     if function is None or function.name != frames[0][1]:
         return _unless_unchanged(script, frames)
@@ -30,11 +37,16 @@ def ops_in_function(script: Script, lines: Sequence[int], frames: Frames) -> Scr
     check = Invariance(script, own_name(script, function))
     for piece in pieces:
         _require_invariant(check, piece)
-    place = find_place(script, function, check.needs, frames[1:])
+    first_call = at_first_call(script, function, check.needs) if imported else None
+    place = first_call or find_place(script, function, check.needs, frames[1:])
     others = _reads_outside(script, function, pieces)
     _Naming(script, function, pieces, place, others).name_all()
-    made = _made_once(script, pieces, place, function)
-    return script.edit([made, *_run_only(script, pieces, others)])
+    rows = _rows(script, pieces, function)
+    if first_call is not None:
+        made = _made_at_first_call(script, pieces, first_call, rows, function)
+    else:
+        made = [_made_once(script, place, rows)]
+    return script.edit([*made, *_run_only(script, pieces, others)])
 
 
 def _require_invariant(check: Invariance, piece: Piece) -> None:
@@ -148,11 +160,9 @@ def _word(script: Script, item: Fed) -> str:
 # Text
 
 
-def _made_once(
-    script: Script, pieces: Sequence[Piece], place: Place, function: NamedFunction
-) -> Splice:
+def _rows(script: Script, pieces: Sequence[Piece], function: NamedFunction) -> list[str]:
+    """The statements that make the ops, and the placeholders before them."""
     placeholder = script.alias("tf.compat.v1.placeholder", function)
-    newline = script.lines.newline
     rows: list[str] = []
     for piece in pieces:
         if piece.fed and placeholder is None:
@@ -165,8 +175,31 @@ def _made_once(
         changes |= {item.part: item.name for item in piece.fed}
         value = _rewritten(script, piece.value, changes)
         rows.append(f"{piece.name} = {value}{_comment(script, piece)}")
+    return rows
+
+
+def _made_once(script: Script, place: Place, rows: Sequence[str]) -> Splice:
+    newline = script.lines.newline
     text = "".join(f"{place.margin}{row}{newline}" for row in rows)
     return at_end(script, place.offset, text + newline * 2 if place.gap else text)
+
+
+def _made_at_first_call(
+    script: Script,
+    pieces: Sequence[Piece],
+    place: Place,
+    rows: Sequence[str],
+    function: NamedFunction,
+) -> list[Splice]:
+    """Globals that are None until the function makes the ops at its first call."""
+    body = [node for node in function.body if not is_text(node)]
+    placeholders = [item.name for piece in pieces for item in piece.fed]
+    names = [*placeholders, *(piece.name for piece in pieces)]
+    step = unit(script, function)
+    code = [f"global {', '.join(names)}", f"if {names[-1]} is None:"]
+    code += [f"{step}{row}" for row in rows]
+    none = _made_once(script, place, [f"{name} = None" for name in names])
+    return [none, put_above(script, body[0], *code)]
 
 
 def _rewritten(script: Script, node: ast.expr, changes: dict[ast.expr, str]) -> str:

@@ -21,7 +21,16 @@ from unslow.syntax.uses import jumps, uses
 
 _BATCH_METHODS = words("on_train_batch_begin on_train_batch_end on_batch_begin on_batch_end")
 # What writes summaries, with the position of the step among its arguments.
-_STEP_ARGUMENT = {"as_default": 0, "scalar": 2, "histogram": 2, "image": 2, "text": 2, "audio": 3}
+_STEP_ARGUMENT = {
+    "as_default": 0,
+    "add_summary": 1,
+    "scalar": 2,
+    "histogram": 2,
+    "image": 2,
+    "text": 2,
+    "audio": 3,
+}
+_OF_WRITERS = {"as_default": "step", "add_summary": "global_step"}  # methods, and their keyword
 _CALLBACKS = ("keras.callbacks.Callback", "keras.callbacks.callback.Callback")
 
 
@@ -83,11 +92,9 @@ def _written_step(script: Script, part: Sequence[ast.stmt]) -> str | None:
     """The step that statements give to what they write into a summary."""
     for call in inside(part, ast.Call):
         method = last_name(call.func)
-        is_written = method in _STEP_ARGUMENT and (
-            (isinstance(call.func, ast.Attribute) and method == "as_default")
-            or script.name(call.func).startswith("tf.summary.")
-        )
-        step = argument(call, "step", _STEP_ARGUMENT[method]) if is_written else None
+        known = method in _OF_WRITERS or script.name(call.func).startswith("tf.summary.")
+        keyword = _OF_WRITERS.get(method, "step")
+        step = argument(call, keyword, _STEP_ARGUMENT.get(method)) if known else None
         path = dotted(step)
         if path is not None and path.partition(".")[0] not in uses(part).writes:
             return path

@@ -17,6 +17,8 @@ _ASSIGN_KEYWORDS = words("value delta ref use_locking name read_value")
 _DTYPES = {PythonType.FLOAT: "float32", PythonType.INT: "int32"}
 _CONSTANTS = words("constant convert_to_tensor")
 _ARITHMETIC = words("add subtract multiply divide truediv pow maximum minimum")
+# What is made in a shape, which may be a tensor.
+_SHAPED = words("normal truncated_normal uniform random_normal random_uniform zeros ones")
 # Functions of TensorFlow that surely give one tensor (or variable), so that it has a dtype to ask
 # for.
 _TENSORS = _ARITHMETIC | words(
@@ -75,12 +77,26 @@ def _in_call(script: Script, call: ast.Call, value: ast.expr) -> Fed:
         return Fed(value, call, _own_dtype(script, value))
     if name == "cast" and call.args[:1] == [value]:
         return Fed(value, value, _own_dtype(script, value))
+    if _is_shape(script, call, value):
+        return Fed(value, value, f"{script.alias('tf', value)}.int32, [None]")
     if name in _ARITHMETIC and len(call.args) == 2 and value in call.args:
         return _computed_with(script, call.args[1 - call.args.index(value)], value)
     what = script.source(value)
     raise script.refuse(
         f"`{script.source(call.func)}` may need the value of `{what}` to be made", value
     )
+
+
+def _is_shape(script: Script, call: ast.Call, value: ast.expr) -> bool:
+    """Whether a call fills an array's shape with what is run or computed with as it is.
+
+    Most other functions need to know how many dimensions they get.
+    """
+    is_shape = isinstance(value, ast.Attribute) and value.attr == "shape"
+    filled = last_name(call.func) in _SHAPED and bool(script.alias("tf", value))
+    used = script.parents[call]
+    simply = isinstance(used, ast.BinOp) or is_run(used)
+    return is_shape and filled and simply and argument(call, "shape", 0) is value
 
 
 def assigned(script: Script, call: ast.Call, value: ast.expr) -> ast.expr | None:

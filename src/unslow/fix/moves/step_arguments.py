@@ -6,7 +6,8 @@ import ast
 from collections.abc import Sequence
 
 from unslow.fix.edit.script import CannotEdit, Script
-from unslow.fix.moves.shapes import is_call, reads
+from unslow.fix.moves.shapes import reads
+from unslow.fix.moves.tensor_arguments import use_of_number
 from unslow.fix.moves.tensor_lists import bound_around, is_list_of_tensors
 from unslow.syntax.nodes import NamedFunction
 from unslow.syntax.python_types import PythonType, called_objects, type_in_loops
@@ -59,7 +60,7 @@ def as_tensor(
     kind = type_in_loops(script, value, script.loops_around(value))
     if kind not in _RETRACING or is_list_of_tensors(script, value):
         return False
-    will_do = all(_tensor_will_do(script, use, kind) for use in reads(body, name))
+    will_do = all(_tensor_will_do(script, use, kind, body) for use in reads(body, name))
     if kind in _CONVERTIBLE and will_do:
         return True
     what = _RETRACING[kind]
@@ -68,22 +69,20 @@ def as_tensor(
     )
 
 
-def _tensor_will_do(script: Script, node: ast.Name, kind: PythonType) -> bool:
+def _tensor_will_do(
+    script: Script, node: ast.Name, kind: PythonType, body: Sequence[ast.stmt]
+) -> bool:
     """Whether a tensor will do where a number or a text is read.
 
-    A number is compared, cast or, if real, computed with; a text goes to TensorFlow's own functions
-    as a whole.
+    A text goes to TensorFlow's own functions as a whole.
     """
-    match kind, script.parents[node]:
-        case PythonType.TEXT, ast.Call(func=function, args=given):
-            return node in given and script.name(function).startswith(("tf.io.", "tf.strings."))
-        case ((PythonType.INT | PythonType.FLOAT), ast.Compare()):
-            return True
-        case ((PythonType.INT | PythonType.FLOAT), ast.Call() as call):
-            return is_call(script, call, "tf.cast", "tf.print")
-        case ((PythonType.INT | PythonType.FLOAT), ast.BinOp(op=ast.Mod()) as rest):
-            return isinstance(script.parents[rest], ast.Compare)
-        case PythonType.FLOAT, ast.BinOp():
-            # It becomes float32, as it would next to any float32 tensor.
-            return "float64" not in script.text
-    return False
+    if kind is PythonType.TEXT:
+        match script.parents[node]:
+            case ast.Call(func=function, args=given):
+                return node in given and script.name(function).startswith(("tf.io.", "tf.strings."))
+        return False
+    use = use_of_number(body, node, ())
+    if use in ("computed", "real"):
+        # It becomes float32, as it would next to any float32 tensor.
+        return kind is PythonType.FLOAT and "float64" not in script.text
+    return use != "other"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from unslow.fix.edit.blocks import statement
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import replaced
+from unslow.fix.moves.bound_container import stored_value
 from unslow.syntax.nodes import argument, inside, method_of, root_name, words
 
 _IN_PLACE = words("fill sort partition put itemset resize setfield byteswap")
@@ -14,7 +14,7 @@ _IN_PLACE = words("fill sort partition put itemset resize setfield byteswap")
 
 def store_copy(script: Script, line: int, path: str) -> Script:
     """`rows.append(states[:, 0])` becomes `rows.append(states[:, 0].copy())`."""
-    value = _stored(script, line, path)
+    value = stored_value(script, line, path)
     if not isinstance(value, ast.Name | ast.Attribute | ast.Subscript | ast.Call):
         raise script.refuse(f"what `{path}` gets is not a plain name, part or call", value)
     owner = script.home(value)
@@ -24,18 +24,6 @@ def store_copy(script: Script, line: int, path: str) -> Script:
             reason = f"`{array}` is changed in place after it is stored"
             script.refuse_if(_changes(node, array), reason, node)
     return script.edit([replaced(script, value, f"{script.source(value)}.copy()")])
-
-
-def _stored(script: Script, line: int, path: str) -> ast.expr:
-    """What is put into a container at a line: by `append`, or at a key."""
-    match script.call_at(line, "append"):
-        case ast.Call(args=[value], keywords=[]) if not isinstance(value, ast.Starred):
-            return value
-    node = statement(script, line)
-    match node:
-        case ast.Assign(targets=[ast.Subscript()], value=value):
-            return value
-    raise script.refuse(f"`{path}` does not get one value here", node)
 
 
 def _arrays(value: ast.expr) -> set[str]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import replaced, spelled
 from unslow.fix.moves.call_arguments import keyword_set
 from unslow.fix.moves.decorators import decorate
-from unslow.fix.moves.shapes import calls_of, is_arithmetic, is_call, reads
+from unslow.fix.moves.session_feeds import ASSIGNS
+from unslow.fix.moves.shapes import DRAWS, Code, calls_of, is_arithmetic, is_call, reads
 from unslow.fix.moves.tensor_lists import bound_around
+from unslow.syntax.literals import Obstacle, find_parts
 from unslow.syntax.nodes import (
     NamedFunction,
     argument,
@@ -25,6 +28,9 @@ from unslow.syntax.python_types import PythonType, type_in_loops
 _FUNCTION = "tf.function"
 _TENSORS = ("tf.constant", "tf.cast", "tf.convert_to_tensor")
 _TAKES_TENSORS = words("cast print convert_to_tensor")
+_STRUCTURAL = words("axis name dtype shape num keepdims seed num_or_size_splits")
+_INDEXING = words("gather gather_nd one_hot fill range")
+_OWN_CONSTANTS = words("constant Variable function")
 _COMPUTE = words("clip_by_global_norm clip_by_norm clip_by_value maximum minimum multiply pow")
 _STATIC = words("shape get_shape as_list")
 
@@ -34,7 +40,7 @@ def number_as_tensor(
 ) -> Script:
     """`step(x, rate)` becomes `step(x, tf.constant(rate))`."""
     kinds = uses_of_number(script, body, name) if body is not None else set()
-    if "other" in kinds:
+    if needs_python(kinds, number == "int"):
         reason = f"`{name}` is used in `{function}` in a way that needs a Python number"
         raise CannotEdit(reason, line)
     value = _given(script, line, function, name, body)
@@ -46,6 +52,52 @@ def number_as_tensor(
     value = _given(script, line, function, name, body)  # an import may have moved it
     new = f"{tensorflow}.constant({script.source(value)}{dtype})"
     return script.edit([replaced(script, value, new)])
+
+
+def parts_as_tensors(
+    script: Script, line: int, function: str, leaf: str, body: NamedFunction
+) -> Script:
+    """`Weights(root=1 - lift)` becomes `Weights(root=tf.constant(1 - lift))`, where it is made.
+
+    `leaf` is the real number in an argument, such as `weights.root` or `options['rate']`. Other
+    parts that may change become tensors as well: one of them would leave every trace in place.
+    """
+    name, key, form = _part(line, leaf)
+    try:
+        source, parts = find_parts(script, _given(script, line, function, name, body))
+    except Obstacle as problem:
+        raise script.follow_refused(problem) from problem
+    changing = {
+        form.format(part): value
+        for part, value in parts.items()
+        if part == key or not isinstance(value, ast.Constant)
+    }
+    known = source.alias("tf", next(iter(changing.values())))
+    if known is None:
+        imported = script.along(spelled(source, "tf")[0], source)
+        return parts_as_tensors(imported, line, function, leaf, body)
+    edits = []
+    for each, value in changing.items():
+        uses_of = [node for node in inside(body.body, ast.expr) if ast.unparse(node) == each]
+        kinds = {use_of_number(body, node, ()) for node in uses_of}
+        if kinds and not needs_python(kinds, is_integer=False) and "index" not in kinds:
+            dtype = "" if each == leaf else f", {known}.float32"
+            edits.append(
+                replaced(source, value, f"{known}.constant({source.source(value)}{dtype})")
+            )
+        elif kinds or each == leaf:
+            raise CannotEdit(f"`{each}` is used in `{function}` in a way that needs a number", line)
+    return script.along(source.edit(edits), source)
+
+
+def _part(line: int, leaf: str) -> tuple[str, object, str]:
+    """The argument and the part of it that a text such as `weights.root` names, and its form."""
+    match ast.parse(leaf, mode="eval").body:
+        case ast.Attribute(value=ast.Name(id=name), attr=key):
+            return name, key, f"{name}.{{}}"
+        case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str() | int() as key)):
+            return name, key, f"{name}[{{!r}}]"
+    raise CannotEdit(f"`{leaf}` lies too deep in an argument", line)
 
 
 def other_numbers(
@@ -113,13 +165,22 @@ def uses_of_number(
     """How a function uses a number, also in the functions of this file that it hands it on to."""
     kinds: set[str] = set()
     for node in reads(body.body, name):
-        kind = use_of_number(body, node)
+        kind = use_of_number(body, node, positional_names(body))
         taker = _taker(script, node) if kind == "other" and body in script.functions else None
         if taker is None or taker[0] in (*around, body):
             kinds.add(kind)
         else:
             kinds |= uses_of_number(script, *taker, (*around, body))
     return kinds
+
+
+def needs_python(kinds: set[str], is_integer: bool) -> bool:
+    """Whether a number must stay Python's.
+
+    Beside real tensors Python's integers become real, while a tensor must be of one type only.
+    """
+    mixed = "real" in kinds or {"computed", "index"} <= kinds
+    return "other" in kinds or (is_integer and mixed)
 
 
 def _taker(script: Script, node: ast.Name) -> tuple[NamedFunction, str] | None:
@@ -134,27 +195,48 @@ def _taker(script: Script, node: ast.Name) -> tuple[NamedFunction, str] | None:
     return next(((function, name) for name, value in given if value is node), None)
 
 
-def use_of_number(body: NamedFunction, node: ast.Name) -> str:
-    """How a function uses a number: "compared", "computed", "taken" as a tensor, or "other"."""
-    if any(node in ast.walk(part) for part in _bounds(body)):
+def use_of_number(body: Code, node: ast.expr, given: Collection[str]) -> str:
+    """How code uses a number: "compared", "computed" with, "taken" as a tensor of any type, as an
+    "index", as a "real" number, or "other". `given` are the parameters of the code.
+    """
+    if any(node in ast.walk(part) for part in _bounds(body, given)):
         return "taken"  # `image[row : row + 8]`: a tensor is cut by tensors as well
-    match next(owner for owner in ast.walk(body) if node in ast.iter_child_nodes(owner)):
+    inner = inside(body, ast.AST)
+    owners = {part: owner for owner in inner for part in ast.iter_child_nodes(owner)}
+    owner = owners[node]
+    match owner:
         case ast.Compare():
             return "compared"
-        case ast.Call(func=function) if last_name(function) in _TAKES_TENSORS:
-            return "taken"
-        case ast.Call(func=function) if last_name(function) in _COMPUTE:
-            return "computed"
+        case ast.BinOp(op=ast.Mod()):
+            return "compared" if isinstance(owners.get(owner), ast.Compare) else "other"
         case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div() | ast.Pow()):
             return "computed"
         case ast.UnaryOp():
             return "computed"
+        case ast.Call():
+            return _use_in_call(owner)
+        case ast.keyword(arg=name) if name not in _STRUCTURAL:
+            call = owners[owner]
+            return _use_in_call(call) if isinstance(call, ast.Call) else "other"
     return "other"
 
 
-def _bounds(body: NamedFunction) -> list[ast.Slice]:
-    """The bounds of cuts of what the function is given, computed by sums and differences only."""
-    given = set(positional_names(body))
+def _use_in_call(call: ast.Call) -> str:
+    """What a function of TensorFlow makes of a number that it is given."""
+    name, path = last_name(call.func), dotted(call.func) or ""
+    if name in _TAKES_TENSORS:
+        return "taken"
+    if name in _COMPUTE:
+        return "computed"
+    if not path.startswith(("tf.", "tensorflow.")) or ".keras." in path:
+        return "real" if method_of(call) in ASSIGNS else "other"
+    if name in _INDEXING:
+        return "index"
+    return "real" if name not in _OWN_CONSTANTS else "other"
+
+
+def _bounds(body: Code, given: Collection[str]) -> list[ast.Slice]:
+    """The bounds of cuts of what the code is given, computed by sums and differences only."""
     cuts = [cut.slice for cut in inside(body, ast.Subscript) if dotted(cut.value) in given]
     parts = [part for part in inside(cuts, ast.Slice) if part.step is None]
     return [part for part in parts if all(map(is_arithmetic, ast.iter_child_nodes(part)))]
@@ -168,6 +250,12 @@ def relax_shapes(script: Script, line: int, made: int) -> Script:
     for call in calls_of(script, script.calls_at(made), _FUNCTION):
         return keyword_set(script, call, "reduce_retracing", "True")
     raise CannotEdit("the line that compiles it was not found", made)
+
+
+def draws(body: NamedFunction) -> bool:
+    """Whether code draws random numbers: with a seed, each trace begins a sequence of its own."""
+    calls = (dotted(call.func) or "" for call in inside(body, ast.Call))
+    return any(name.startswith(DRAWS) for name in calls)
 
 
 def reads_shapes(body: NamedFunction) -> bool:

@@ -9,7 +9,15 @@ from dataclasses import dataclass
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.fix.moves.shapes import is_call, only, reads, stores
-from unslow.syntax.nodes import argument, given_values, inside, last_name, of_type, words
+from unslow.syntax.nodes import (
+    argument,
+    given_values,
+    inside,
+    last_name,
+    of_type,
+    parameter_names,
+    words,
+)
 from unslow.syntax.uses import uses
 
 # What gives back another type than it is given: the type of the array would be guessed wrong.
@@ -139,7 +147,8 @@ def _axis(call: ast.Call) -> int | None:
 def _same_type(script: Script, loop: ast.For, value: ast.expr) -> str | None:
     """A tensor that exists before the loop and that the value is computed from, type for type."""
     block, index = script.block(loop)
-    before = uses(block[:index]).writes - python_starts(block[:index]).keys()
+    before = uses(block[:index]).writes | parameter_names(script.home(loop))
+    before -= python_starts(block[:index]).keys()
     carried = uses(loop.body).writes & before
     waiting, seen = [value], set[str]()
     while waiting:

@@ -9,8 +9,18 @@ from dataclasses import dataclass
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import spelled
-from unslow.fix.moves.shapes import DRAWS, calls_of
-from unslow.syntax.nodes import FUNCTIONS, Function, argument, inside, method_of, words
+from unslow.fix.moves.shapes import DRAWS, calls_of, is_call, names_in
+from unslow.syntax.nodes import (
+    FUNCTIONS,
+    Function,
+    argument,
+    given_values,
+    inside,
+    method_of,
+    parameter_names,
+    words,
+)
+from unslow.syntax.uses import uses
 
 _MAP = "tf.map_fn"
 _VECTORIZED = "tf.vectorized_map"
@@ -69,10 +79,19 @@ def _require_plain_options(script: Script, call: ast.Call) -> None:
     for keyword in call.keywords:
         if keyword.arg in ("fn", "elems") or keyword.arg in _ABOUT_THE_LOOP:
             continue
-        is_dtype = script.name(keyword.value).startswith("tf.")
-        if keyword.arg not in _OUTPUT or not is_dtype:
+        if keyword.arg not in _OUTPUT or not _is_plain_output(script, keyword.value):
             what = script.source(keyword.value)
             raise script.refuse(f"`{what}` says more about the results than a dtype", keyword.value)
+
+
+def _is_plain_output(script: Script, output: ast.expr) -> bool:
+    """Whether results are told to be tensors of some dtypes and shapes, as they are anyway."""
+    match output:
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            return all(_is_plain_output(script, part) for part in parts)
+        case ast.Call():
+            return is_call(script, output, "tf.TensorSpec")
+    return script.name(output).startswith("tf.")
 
 
 def _ops(script: Script, function: ast.expr) -> Iterator[str]:
@@ -92,12 +111,16 @@ def _ops(script: Script, function: ast.expr) -> Iterator[str]:
 
 def _ops_inside(script: Script, function: Function, depth: int) -> Iterator[str]:
     body = [function.body] if isinstance(function, ast.Lambda) else function.body
+    own = uses(body).writes | parameter_names(function)
     for node in inside(body, ast.AST):
-        if isinstance(node, _BRANCHES):
-            raise script.refuse("what is done may be another thing for each element", node)
+        if not isinstance(node, _BRANCHES):
+            continue
+        decided_by = node.iter if isinstance(node, ast.For) else node.test
+        reason = "what is done may be another thing for each element"
+        script.refuse_if(names_in(decided_by) & own, reason, node)
     for call in inside(body, ast.Call):
         name = script.name(call.func)
-        if name:
+        if name and not _is_choice(script, call):
             yield _allowed(script, call, name)
         elif method_of(call) in _CHANGES:
             raise script.refuse(f"`.{method_of(call)}()` cannot be done for all at once", call)
@@ -106,6 +129,11 @@ def _ops_inside(script: Script, function: Function, depth: int) -> Iterator[str]
             raise script.refuse("the function leads through too many others", call)
         if inner is not None:
             yield from _ops_inside(script, inner, depth - 1)
+
+
+def _is_choice(script: Script, call: ast.Call) -> bool:
+    """Whether `tf.where` chooses between two values: with a condition alone, it lists indices."""
+    return is_call(script, call, "tf.where") and len(given_values(call)) > 1
 
 
 def _allowed(script: Script, node: ast.AST, name: str) -> str:

@@ -29,7 +29,12 @@ _MARK = "unslow.attached"  # an entry of sys.modules while a recording is attach
 # and ten times that where Python has to compile them first.
 _PARTS = (
     *("facts.schema", "facts.process", "facts.codec", "runfolder.layout"),
-    *("record.engine.frames", "record.engine.reachable", "record.engine.live_objects"),
+    *(
+        "record.engine.frames",
+        "record.engine.own_attributes",
+        "record.engine.reachable",
+        "record.engine.live_objects",
+    ),
     *("record.engine.recorder", "record.engine.probe", "record.engine.arm", "record.engine.rows"),
     *("record.engine.update_sites", "record.engine.steps", "record.engine.watcher"),
     *("record.trial.control", "record.engine.start"),

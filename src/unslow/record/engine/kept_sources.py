@@ -34,6 +34,10 @@ class KeptSources:
         self._files: set[str] = set()
         self._copies: list[tuple[str, str]] = []  # that wait: digest and text
 
+    @property
+    def count(self) -> int:
+        return len(self._files)
+
     def keep(self, file: str) -> None:
         if file in self._files or len(self._files) > _MOST_FILES:
             return

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from types import CodeType, ModuleType, TracebackType
 from typing import TYPE_CHECKING
 
+from unslow.record.engine import own_attributes
 from unslow.record.engine.fence import Fence, Inspection
 from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.recorder import Lane, Recorder
@@ -69,7 +70,7 @@ class Probe:
         """
         if self.is_over:
             return
-        held = vars(owner).get(attribute, _MISSING)  # a static method must go back as one
+        held = held_by(owner, attribute)  # a static method must go back as one
         original = getattr(owner, attribute)
         wrapper = make(original)
         functools.update_wrapper(wrapper, original)
@@ -109,7 +110,7 @@ class Probe:
     def resume(self, *attributes: str) -> None:
         """Put suspended wrappers in again."""
         for owner, attribute, held, placed in self._entries(*attributes):
-            if vars(owner).get(attribute, _MISSING) is held:  # nobody wrapped it meanwhile
+            if held_by(owner, attribute) is held:  # nobody wrapped it meanwhile
                 setattr(owner, attribute, placed)
                 if self.is_over:
                     _put_back(owner, attribute, held, placed)
@@ -130,8 +131,15 @@ class Probe:
         self._restore.clear()
 
 
+def held_by(owner: Foreign, name: str) -> Foreign:
+    """What a class, a module or an object holds itself, not what it inherits."""
+    if isinstance(owner, type | ModuleType):
+        return vars(owner).get(name, _MISSING)
+    return own_attributes.attribute(owner, name, _MISSING)
+
+
 def _put_back(owner: Foreign, attribute: str, held: Foreign, placed: Foreign) -> None:
-    if vars(owner).get(attribute) is not placed:
+    if held_by(owner, attribute) is not placed:
         return  # someone wrapped it again after us: taking theirs away would break them
     if held is _MISSING:
         delattr(owner, attribute)

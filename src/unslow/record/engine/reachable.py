@@ -18,18 +18,15 @@ from types import (
     CodeType,
     FrameType,
     FunctionType,
-    GetSetDescriptorType,
-    MemberDescriptorType,
     MethodType,
     ModuleType,
 )
 
 from unslow.record.engine.foreign import Foreign
 from unslow.record.engine.frames import UserCode, local_names
+from unslow.record.engine.own_attributes import attribute, attribute_values
 from unslow.record.engine.safe_inspection import (
-    attributes,
     container_of,
-    dict_by,
     module_file,
     module_names,
     values,
@@ -113,7 +110,7 @@ def _way_to_parts(kind: type, value: Foreign) -> Parts:
     if known is not None:
         return known
     if container_of(value) is not None:
-        return _elements_and_attributes(kind)
+        return _elements_and_attributes
     if tuple in kind.__mro__:
         return _of_tuple
     name = kind.__module__ if type(kind.__module__) is str else ""
@@ -121,7 +118,7 @@ def _way_to_parts(kind: type, value: Foreign) -> Parts:
         return _of_compiled
     if name.startswith(_LEAVES):
         return _nothing
-    return _attributes(kind)
+    return attribute_values
 
 
 def _nothing(value: Foreign) -> Iterable[Foreign]:
@@ -130,7 +127,7 @@ def _nothing(value: Foreign) -> Iterable[Foreign]:
 
 def _of_compiled(value: Foreign) -> Iterable[Foreign]:
     """A tf.function: what its Python function holds; the private name was seen on 2.15 to 2.21."""
-    return (attributes(value).get("_python_function"),)
+    return (attribute(value, "_python_function"),)
 
 
 def _of_tuple(value: Foreign) -> Iterable[Foreign]:
@@ -161,33 +158,5 @@ _KNOWN: dict[type, Parts] = {
 }
 
 
-def _elements_and_attributes(kind: type) -> Parts:
-    rest = _attributes(kind)
-
-    def parts(value: Foreign) -> Iterable[Foreign]:
-        return *values(value, _MOST_ELEMENTS), *rest(value)
-
-    return parts
-
-
-def _attributes(kind: type) -> Parts:
-    """What is in its dict and its slots, not what its class computes."""
-    slots = []
-    read_dict: GetSetDescriptorType | None = None
-    for base in kind.__mro__:
-        members = type.__dict__["__dict__"].__get__(base)
-        slots += [each for each in list(members.values()) if type(each) is MemberDescriptorType]
-        found = members.get("__dict__")
-        if read_dict is None and type(found) is GetSetDescriptorType:
-            read_dict = found
-
-    def parts(value: Foreign) -> Iterator[Foreign]:
-        held = dict_by(read_dict, value) if read_dict is not None else {}
-        yield from list(held.values())
-        for slot in slots:
-            try:
-                yield slot.__get__(value)
-            except AttributeError:  # a slot that is empty
-                continue
-
-    return parts
+def _elements_and_attributes(value: Foreign) -> Iterable[Foreign]:
+    return *values(value, _MOST_ELEMENTS), *attribute_values(value)

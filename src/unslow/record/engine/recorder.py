@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable
 from types import FrameType
 
@@ -66,7 +67,7 @@ class Recorder:
         self.inspecting = 0
         self.collected = 0
         # Where a tf.data iterator was last let go, and nanoseconds that threads waited there.
-        self.iterator_end: Line | None = None
+        self.iterator_ends: deque[Line] = deque(maxlen=1)
         self.waited_for_ends = 0
         self.inspection_times: dict[str, int] = {}  # nanoseconds by probe, in any thread
         self._lock = threading.Lock()
@@ -78,7 +79,7 @@ class Recorder:
         self.tally, self.tallier = self._tallies.add, self._tallies.adder
         self.is_tallied = self._tallies.has
         self.keep_source = self._sources.keep
-        self._modules = 0  # that were imported when the user's were last kept
+        self._modules = (0, 0)  # imported, and files kept, when the user's were last looked for
         self.signals.tick.subscribe("sources", self.keep_modules)
 
     def header(self) -> None:
@@ -114,10 +115,11 @@ class Recorder:
 
     def keep_modules(self) -> None:
         """Keep the user's modules that were imported since the last time, as they are on disk."""
-        modules = list(sys.modules.values())
-        if len(modules) != self._modules:
-            self._modules = len(modules)
-            self._sources.keep_beside(map(module_file, modules), self.user.owns_file)
+        seen = len(sys.modules), self._sources.count
+        if seen != self._modules:
+            self._modules = seen
+            files = map(module_file, list(sys.modules.values()))
+            self._sources.keep_beside(files, self.user.owns_file)
 
     def write_tallies(self, steps: int) -> None:
         """Write the running totals that have changed since they were last written."""

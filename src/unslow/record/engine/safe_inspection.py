@@ -8,7 +8,7 @@ import itertools
 import sys
 from collections import deque
 from collections.abc import Iterable
-from types import GetSetDescriptorType, MemberDescriptorType, ModuleType
+from types import ModuleType
 
 from unslow.record.engine.foreign import Foreign
 
@@ -62,39 +62,6 @@ def latest(value: Foreign, most: int) -> list[Foreign]:
         ]
     held: Iterable[Foreign] = base.__iter__(value) if base is set else base.__reversed__(value)
     return list(itertools.islice(held, most))
-
-
-def attributes(value: object) -> dict[str, Foreign]:
-    """The attributes in its dict and its slots, not those that its class computes."""
-    found: dict[str, Foreign] = {}
-    for kind in type(value).__mro__:
-        members = type.__dict__["__dict__"].__get__(kind)
-        for name, member in members.items():
-            if type(member) is MemberDescriptorType and name not in found:
-                try:
-                    found[name] = member.__get__(value)
-                except AttributeError:  # a slot that is empty
-                    continue
-    for kind in type(value).__mro__:
-        held = type.__dict__["__dict__"].__get__(kind).get("__dict__")
-        if held is not None:
-            if type(held) is GetSetDescriptorType:
-                found.update(dict_by(held, value))
-            break
-    return found
-
-
-def dict_by(descriptor: GetSetDescriptorType, value: object) -> dict[str, Foreign]:
-    """An object's own dict by the descriptor of its class; empty where that does not read it.
-
-    TensorFlow wraps dicts of a model in proxies of wrapt: 1.14 raises TypeError, 2.5 asks the dict
-    for its attributes, which it has not.
-    """
-    try:
-        found: dict[str, Foreign] = descriptor.__get__(value)
-    except (TypeError, AttributeError):
-        found = {}
-    return found
 
 
 def array_of(value: object) -> tuple[int, tuple[int, ...], str, Foreign] | None:

@@ -60,8 +60,9 @@ class Steps:
         self._asked_time = clock()
         self._leading_site = -1
         self._leading_place = -1
-        self._missed = 0  # updates elsewhere since the last one at the leader
-        self._most_missed = 0  # between two of the leader's
+        # Updates since the last one at the leader: by site, the most at one, and the most ever.
+        self._elsewhere: dict[int, int] = {}
+        self._missed = self._most_missed = 0
         self._last_site = -1
         self._alike = 0  # rows in succession at one site
         self._broken = False
@@ -139,6 +140,7 @@ class Steps:
         if self.total:
             self.closed = self.led = self._ask_at = self._missed = self._most_missed = 0
             self._leading_site = self._leading_place = -1
+            self._elsewhere.clear()
             self._sites.clear()
             for lane in self.recorder.lanes:
                 lane.steps = 0
@@ -172,6 +174,7 @@ class Steps:
             if self._missed:
                 self._most_missed = max(self._most_missed, self._missed)
                 self._missed = 0
+                self._elsewhere.clear()
         else:
             self._lead(site, lane.group)
         self._rows.written_in_time(total, now)
@@ -272,17 +275,22 @@ class Steps:
     def _lead(self, site: int, group: int) -> None:
         """An update elsewhere: of several updates in an iteration the first one seen leads.
 
-        Once it missed far more updates than between any two of its own, the next loop has begun.
+        Once another site was updated far more often than between any two of the leader's updates,
+        the next loop has begun. Many sites with an update each, as of a step by hand that assigns
+        every variable, say nothing of it.
         """
         place = self._sites.place_of(site)
         replaces = place == self._leading_place and site not in self._seen
-        is_gone = self._missed >= max(_ALIKE, 2 * self._most_missed)
+        times = self._elsewhere.get(site, 0) + 1
+        is_gone = times > max(_ALIKE, 2 * self._most_missed)
         if replaces or self._leading_site < 0 or is_gone:
             self.led += group
             self._missed = self._most_missed = 0
+            self._elsewhere.clear()
             self._leading_site, self._leading_place = site, place
         else:
-            self._missed += 1
+            self._elsewhere[site] = times
+            self._missed = max(self._missed, times)
         self._seen.add(site)
 
     @property

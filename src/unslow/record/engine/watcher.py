@@ -207,7 +207,7 @@ class Watcher:
         places = self.recorder.user.places(lines, 4)
         if not places:
             return None
-        if lines[0] == self.recorder.iterator_end:
+        if lines[0] in self.recorder.iterator_ends:
             return (ITERATOR_END, phase, *places)
         code = lines[0][0]
         known = self._leaves.get((id(code), places[0]))

@@ -1,8 +1,14 @@
-"""What is known of the program's objects, kept beside them: no attribute of ours shows on them."""
+"""What is known of the program's objects, kept beside them: no attribute of ours shows on them.
+
+What is called when an object dies must not be Python: a signal that arrived while C code let go of
+it would be handled there, and the exception of its handler, such as `KeyboardInterrupt`, printed
+and lost. So weak references call methods of dicts, here and in probes.
+"""
 
 from __future__ import annotations
 
 import weakref
+from functools import partial
 from typing import Generic, TypeVar
 
 from unslow.record.engine.foreign import Foreign
@@ -19,7 +25,7 @@ class WeakTable(Generic[V]):
 
     def __init__(self) -> None:
         self.by_id: dict[int, V] = {}
-        self._owners: dict[int, weakref.ref[Foreign]] = {}
+        self._owners: dict[int, tuple[weakref.ref[Foreign], ...]] = {}
 
     def get(self, owner: object) -> V | None:
         return self.by_id.get(id(owner))
@@ -27,17 +33,16 @@ class WeakTable(Generic[V]):
     def put(self, owner: object, value: V) -> None:
         key = id(owner)
         if key not in self._owners:
-            self._owners[key] = weakref.ref(owner, lambda _: self._forget(key))
+            self._owners[key] = (
+                weakref.ref(owner, partial(self.by_id.pop, key)),
+                weakref.ref(owner, partial(self._owners.pop, key)),
+            )
         self.by_id[key] = value
 
     def owners(self) -> list[Foreign]:
         """Those that are alive."""
-        return [owner for held in list(self._owners.values()) if (owner := held()) is not None]
+        return [owner for held, _ in list(self._owners.values()) if (owner := held()) is not None]
 
     def clear(self) -> None:
         self._owners.clear()
         self.by_id.clear()
-
-    def _forget(self, key: int) -> None:
-        self._owners.pop(key, None)
-        self.by_id.pop(key, None)

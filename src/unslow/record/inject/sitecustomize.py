@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 
 
 def _enter() -> None:
@@ -11,6 +12,7 @@ def _enter() -> None:
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != here]
     folder = os.environ.get("UNSLOW_RUN")
     if folder:
+        began = time.perf_counter_ns()
         before = _resident()
         try:
             _load(os.path.dirname(os.path.dirname(here)))
@@ -19,6 +21,7 @@ def _enter() -> None:
             recording = Recording(folder, os.environ.get("UNSLOW_TRIAL", ""))
             recording.start()
             recording.own_bytes = _resident() - before
+            recording.recorder.spent("start", time.perf_counter_ns() - began)
         except Exception as problem:  # noqa: BLE001 - the recorder must not stop the program
             _tell(folder, problem)
 

@@ -17,6 +17,7 @@ from unslow.analyse.grouping import known
 from unslow.analyse.input.data_times import NONE, data_times
 from unslow.analyse.stats.robust import ratio
 from unslow.analyse.workers.assemble import job_of
+from unslow.analyse.workers.members import unread
 from unslow.model import Diagnosis, Finding, Proof, Run, line_text
 from unslow.report.rows import FindingRow, LoopRow
 from unslow.report.view.account import account_of
@@ -116,7 +117,7 @@ def view_of(
         },
         "versions": _versions(run),
     }
-    view["notes"] = [*run.notes, *diagnosis.failed, *fence.failed]
+    view["notes"] = [*run.notes, *unread(run), *diagnosis.failed, *fence.failed]
     cleaned: Row = clean(view)
     return cleaned
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from unslow.cause import HEADINGS, by_id
+from unslow.cause import HEADINGS, Cause, by_id
 from unslow.model import Diagnosis, Finding, Fix, Location, Refusal, Run, line_text
 from unslow.report.view.findings import finding_of
 from unslow.report.words import Row
@@ -13,6 +13,7 @@ from unslow.syntax import Source
 _LONGEST = 80  # lines of a function that are shown whole; of a longer one, those around the line
 _AROUND = 20  # lines before and after, where there is no function or it is too long
 _NO_MOVE = "no automatic edit exists for this cause"
+_NO_MOVE_HERE = "no automatic edit exists for this form of the cause"
 
 
 def briefs_of(diagnosis: Diagnosis) -> list[Row]:
@@ -37,11 +38,17 @@ def _brief(run: Run, finding: Finding, refusal: Refusal | None) -> Row:
         "evidence": shown["evidence"],
         "advice": shown["advice"],
         "code": _code(run, finding.location),
-        "no_diff": refusal.reason if refusal else _NO_MOVE,
+        "no_diff": refusal.reason if refusal else no_edit(finding.cause),
         "obstacle": line_text(refusal.location) if refusal else "",
         "cure": _the_fix(finding.cause),
         "prove": f"unslow prove {shlex.quote(run.folder)} --diff my.patch",
     }
+
+
+def no_edit(cause: str) -> str:
+    """What to say of a finding that its cause has no edit for."""
+    known = by_id(cause)
+    return _NO_MOVE if known is None or type(known).fix is Cause.fix else _NO_MOVE_HERE
 
 
 def _the_fix(cause: str) -> str:

@@ -63,9 +63,10 @@ def job_view(job: Job | None) -> Row | None:
 
 @dataclass(frozen=True)
 class _Totals:
-    """Per worker, over all of its steps."""
+    """Per worker, over those of its steps that have an account."""
 
     steps: Ints
+    recorded: Ints  # steps with or without an account
     wall: Floats  # seconds
     wait: Floats
     own: Floats  # rows x len(Work)
@@ -75,16 +76,21 @@ class _Totals:
 
     @classmethod
     def of(cls, job: Job) -> _Totals:
-        known = ~np.isnan(job.wall)
+        recorded = ~np.isnan(job.wall)
+        known = recorded & job.judged if job.judged.any() else recorded
         last = np.zeros(len(job.workers), dtype=np.int64)
         named = job.culprit >= 0
         np.add.at(last, job.culprit[named], job.count[named])
         transfer = np.nan_to_num(job.transfer) * job.count
+        count = known * job.count
         return cls(
-            steps=(known * job.count).sum(axis=1),
-            wall=job.total_wall,
+            steps=count.sum(axis=1),
+            recorded=(recorded * job.count).sum(axis=1),
+            wall=_summed(job.wall, count),
             wait=job.total_wait,
-            own=np.stack([_summed(job.own[:, :, work], job.count) for work in Work], axis=1),
+            own=np.stack(
+                [_summed(job.own[:, :, work], known * job.count) for work in Work], axis=1
+            ),
             transfer=np.asarray((known * transfer).sum(axis=1), dtype=np.float64),
             caused=job.caused,
             last=last,
@@ -126,16 +132,17 @@ def _row(job: Job, totals: _Totals, row: int, excess: Floats) -> Row:
     worker = job.workers[row]
     steps = max(1, int(totals.steps[row]))
     wall = float(totals.wall[row])
+    recorded = int(totals.recorded[row])
     most = Work(int(np.argmax(excess)))
     return {
         **_identity(worker),
-        "steps": int(totals.steps[row]),
+        "steps": recorded,
         "step_seconds": wall / steps,
         "own_seconds": float(totals.own[row].sum()) / steps,
         "wait_seconds": float(totals.wait[row]) / steps,
         "wait_share": ratio(float(totals.wait[row]), wall),
         "caused_seconds": float(totals.caused[row]),
-        "last_share": int(totals.last[row]) / steps,
+        "last_share": int(totals.last[row]) / max(1, recorded),
         "excess": LABELS[most],
         "excess_seconds": max(0.0, float(excess[most])),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import sys
 import weakref
 from collections.abc import Callable
@@ -12,9 +13,9 @@ from unslow.facts.data import IteratorMade, NoPipeline
 from unslow.facts.phase import Phase
 from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.live_objects import Living
+from unslow.record.engine.own_attributes import attribute
 from unslow.record.engine.probe import Doors, Probe
 from unslow.record.engine.recorder import Lane, clock
-from unslow.record.engine.safe_inspection import attributes
 from unslow.record.probes.data.dataset_numbers import DatasetNumbers
 from unslow.record.probes.data.model_readings import Watched
 from unslow.record.probes.data.python_batches import FETCHED
@@ -35,7 +36,10 @@ class Pipeline(Probe):
         self._watched: list[Watched] = []
         self._numbers = DatasetNumbers(self.recorder)
         self._foreign: set[type] = set()  # classes of iterators that fetch from another one
-        self._ends: dict[int, weakref.ref[Foreign]] = {}  # of living iterators, by their id
+        self._ends: dict[int, tuple[Foreign, ...]] = {}  # of living iterators, by their id
+        lines = map(operator.attrgetter("f_code", "f_lasti"), iter(sys._getframe, None))
+        # Called with the weak reference, which `next` takes for its default; no Python of ours.
+        self._note_line = partial(next, map(self.recorder.iterator_ends.append, lines))
         self._made = 0
         self._next_reading = 2  # the step after which the models are read next
         self._next_watched = 0  # number of the next iterator that is watched, once there are many
@@ -69,13 +73,10 @@ class Pipeline(Probe):
     def _note_end(self, iterator: Foreign) -> None:
         """Remember the instruction at which an iterator is let go. Never raises."""
         key = id(iterator)
-        self._ends[key] = weakref.ref(iterator, partial(self._let_go, key))
-
-    def _let_go(self, key: int, _: object) -> None:
-        self._ends.pop(key, None)
-        frame = sys._getframe().f_back
-        if frame is not None:
-            self.recorder.iterator_end = (frame.f_code, frame.f_lasti)
+        self._ends[key] = (
+            weakref.ref(iterator, self._note_line),
+            weakref.ref(iterator, partial(self._ends.pop, key)),
+        )
 
     def inherit(self, living: Living) -> None:
         """Iterators that were made before; that of a `for` is met when it gives its next
@@ -99,7 +100,7 @@ class Pipeline(Probe):
         """Who made it, and at which line, is not known."""
         if type(iterator) in self._foreign or FETCHED.get(iterator) is not None:
             return
-        dataset = attributes(iterator).get("_dataset")
+        dataset = attribute(iterator, "_dataset")
         if dataset is None:
             self._foreign.add(type(iterator))
             return
@@ -277,6 +278,6 @@ class Pipeline(Probe):
 
 def _evaluating(models: list[Foreign]) -> set[int]:
     """Ids of the iterators that Keras keeps for validation; private, seen on Keras 3.5 to 3.15."""
-    epochs = (attributes(model).get("_eval_epoch_iterator") for model in models)
-    held = (attributes(epoch).get("_current_iterator") for epoch in epochs if epoch is not None)
+    epochs = (attribute(model, "_eval_epoch_iterator") for model in models)
+    held = (attribute(epoch, "_current_iterator") for epoch in epochs if epoch is not None)
     return {id(iterator) for iterator in held if iterator is not None}

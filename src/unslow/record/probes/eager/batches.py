@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import _thread
 import math
-import weakref
 
 from unslow.facts.memory import Batch
 from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.probe import Doors, Probe
 from unslow.record.engine.recorder import Lane, clock
+from unslow.record.engine.weak_table import WeakTable
 
 _LAYERS = (
     "keras.src.layers.layer",
@@ -29,7 +29,7 @@ class Batches(Probe):
         super().__init__(*parts)
         # Threads that are in a layer's call: only the outermost one counts.
         self._inside: dict[int, bool] = {}
-        self._seen: Foreign = weakref.WeakKeyDictionary()
+        self._seen: WeakTable[set[Foreign]] = WeakTable()
         self._last: tuple[Foreign, ...] = ()  # the shapes of the last call
         self._alike = 0  # calls in a row with them
         self._needed = _ALIKE
@@ -76,7 +76,8 @@ class Batches(Probe):
                 self._rest(lane)
             seen = self._seen.get(model)
             if seen is None:
-                seen = self._seen[model] = set()
+                seen = set()
+                self._seen.put(model, seen)
             if key in seen or len(seen) >= _MOST_SHAPES:
                 return
             began = clock()

@@ -11,6 +11,7 @@ from types import ModuleType
 
 from unslow.facts.phase import Phase
 from unslow.record.engine.foreign import Foreign, Function
+from unslow.record.engine.own_attributes import attribute
 from unslow.record.engine.probe import Doors, Probe
 from unslow.record.engine.recorder import Lane
 from unslow.record.engine.weak_table import WeakTable
@@ -94,16 +95,18 @@ class Eager(Probe):
         """Gradients are taken for these: those that are variables are weights."""
         try:
             for source in _flat(sources):
-                variable = _held(source)
+                # All variables can be referred to weakly.
+                if id(source) in self._sources or not hasattr(source, "__weakref__"):
+                    continue
+                variable = attribute(source, "_value", source)  # of Keras 3: TensorFlow's own
                 # A strategy's variable: what is assigned to is the component of each replica.
                 for weight in (variable, *_components(variable)):
-                    if hasattr(weight, "__weakref__"):  # all variables have one
+                    if hasattr(weight, "__weakref__"):
                         self._weights.put(weight, True)
                 if self.recorder.is_trial:
                     self.recorder.kept_weights[id(variable)] = variable
-                if hasattr(source, "__weakref__"):  # once it is gone, its id may be another's
-                    gone = functools.partial(self._sources.pop, id(source))
-                    self._sources[id(source)] = weakref.ref(source, gone)
+                gone = functools.partial(self._sources.pop, id(source))
+                self._sources[id(source)] = weakref.ref(source, gone)
         except Exception as problem:  # noqa: BLE001 - the fence of a probe
             self.recorder.lost(self.name, f"{type(problem).__name__}: {problem}")
 
@@ -116,7 +119,8 @@ class Eager(Probe):
             self: object, target: object, sources: Foreign, *args: object, **kwargs: object
         ) -> object:
             lane = local.lane
-            if sources.__class__ is not list or not known.keys() >= set(map(id, sources)):
+            is_list = sources.__class__ is list
+            if not (known.keys() >= set(map(id, sources)) if is_list else id(sources) in known):
                 meet(sources)
             if lane.tracing or lane.busy:
                 return original(self, target, sources, *args, **kwargs)
@@ -244,19 +248,8 @@ class Eager(Probe):
         super().disarm()
 
 
-def _held(source: object) -> Foreign:
-    """A Keras 3 variable holds TensorFlow's own."""
-    try:
-        return vars(source).get("_value", source)
-    except TypeError:  # a tensor
-        return source
-
-
 def _components(variable: object) -> tuple[Foreign, ...]:
-    try:
-        held = vars(variable).get("_values", ())
-    except TypeError:  # a tensor
-        return ()
+    held = attribute(variable, "_values", ())
     return held if isinstance(held, tuple) else ()
 
 

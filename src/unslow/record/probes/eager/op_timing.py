@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from threading import get_ident
 from types import FrameType, ModuleType
 
 from unslow.facts.eager import EagerOps
+from unslow.facts.phase import Phase
 from unslow.facts.schema import stack_of
 from unslow.record.engine.fence import attempted
 from unslow.record.engine.foreign import Foreign, Function
+from unslow.record.engine.lanes import SPAN_PHASE
 from unslow.record.engine.recorder import Lane, Recorder, clock
 
 # Where single ops and whole functions go through to the runtime; seen on 2.15 to 2.21. One that is
@@ -27,6 +30,8 @@ _RANDOM = (
     "Multinomial",
     "ParameterizedTruncatedNormal",
 )  # ops with a state of their own
+# What runs in these is not the step's: Keras's predict makes a pipeline by ops that take long.
+_APART = frozenset((Phase.INPUT, Phase.SAVE, Phase.LOG, Phase.EVAL))
 
 
 Past = dict[tuple[str, int], list[int]]  # of the n-th op of a type: what it took in earlier windows
@@ -60,7 +65,8 @@ class OpWindow:
         local, thread, note = self._recorder.local, self._thread, self._note
 
         def timed(context: object, name: str, *args: object) -> object:
-            if local.lane.thread != thread:
+            lane = local.lane
+            if lane.thread != thread or _is_apart(lane):
                 return execute(context, name, *args)
             began = clock()
             try:
@@ -79,7 +85,8 @@ class OpWindow:
         )
 
         def timed(context: object, device: object, name: Foreign, *args: object) -> object:
-            if local.lane.thread != thread:
+            lane = local.lane
+            if lane.thread != thread or _is_apart(lane):
                 return execute(context, device, name, *args)
             began = clock()
             try:
@@ -113,11 +120,13 @@ class OpWindow:
 
     def close(self, step: int, outside: bool = False) -> None:
         """Put everything back and write what was seen; any thread may do so."""
+        began = clock()
         for name, original, wrapper in self._held:
             if getattr(self._module, name) is wrapper:
                 setattr(self._module, name, original)
         self._lane.own += self._own
         self._recorder.spent("eager", self._own)
+        wall = began - self._began - self._own
         took = sorted(each for ops in self._ops.values() for each in ops)
         floor, kernels = self._kernels()
         names = Counter({name: len(ops) for name, ops in self._ops.items()})
@@ -132,13 +141,15 @@ class OpWindow:
                 functions=self._functions[0],
                 functions_took=self._functions[1],
                 tape=self.tape,
-                wall=clock() - self._began - self._own,
+                wall=wall,
                 lines=tuple((stack_of(places), ops, spent) for places, (ops, spent) in lines),
                 top=tuple(names.most_common(12)),
                 random=next((name for name in names if name.startswith(_RANDOM)), ""),
                 outside=outside,
             )
         )
+        if get_ident() == self._thread:  # else it is the watcher's time
+            self._recorder.keep_out(self._lane, clock() - began, "eager")
 
     def _kernels(self) -> tuple[int, int]:
         """What dispatching an op costs at least, and what the ops of this step compute beyond that.
@@ -166,3 +177,10 @@ class OpWindow:
                 (middle if least > _LARGE * floor else least) - asking for least, middle in each
             )
         return floor, kernels
+
+
+def _is_apart(lane: Lane) -> bool:
+    """Whether a thread does something that is not the step's own work."""
+    if lane.within >= 0:
+        return lane.within in _APART
+    return bool(lane.stack) and lane.stack[-1][SPAN_PHASE] in _APART

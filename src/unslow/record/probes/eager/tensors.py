@@ -91,7 +91,8 @@ class Tensors(Probe):
         row."""
         local, tally, owner = self.recorder.local, self.recorder.tally, self._owner
         owns = self.recorder.user.owns
-        indexed: dict[tuple[int, int], int] = {}  # by place: the tensor that was indexed there last
+        # By place: the tensors that were indexed there last. Two, since `zip` takes turns.
+        indexed: dict[tuple[int, int], tuple[int, int]] = {}
 
         def __getitem__(self: Foreign, key: object, *args: object) -> object:
             lane = local.lane
@@ -105,9 +106,10 @@ class Tensors(Probe):
                 held.f_code
             ):  # a library that takes its own tensors apart is not the user's loop
                 place, tensor = (id(held.f_code), held.f_lasti), self._id
-                another = indexed.get(place) != tensor
+                last = indexed.get(place, (-1, -1))
+                another = tensor not in last
                 if another and (place in indexed or len(indexed) < _MOST_PLACES):
-                    indexed[place] = tensor
+                    indexed[place] = (last[1], tensor)
                 tally(Index, held, took, another)  # of how many tensors, beside how many indices
             return result
 

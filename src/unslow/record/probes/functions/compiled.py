@@ -12,6 +12,7 @@ from unslow.facts.schema import Stack
 from unslow.record.engine.foreign import Foreign
 from unslow.record.engine.frames import UserCode
 from unslow.record.engine.lanes import Lane, Span
+from unslow.record.engine.own_attributes import attribute
 
 EARLY = 8  # first calls, inspected whatever they took: a usual time is not known yet
 _LONG = 3  # times the usual call …
@@ -194,10 +195,7 @@ def _shape(value: Foreign) -> Foreign:
 
 def _of_first_replica(value: object) -> Foreign:
     """A strategy hands a step one value for each of its replicas."""
-    try:
-        held = vars(value).get("_values")
-    except TypeError:  # an eager tensor
-        return value
+    held = attribute(value, "_values")
     return held[0] if isinstance(held, tuple) and held else value
 
 

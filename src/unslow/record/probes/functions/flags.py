@@ -10,8 +10,8 @@ from unslow.facts.functions import Eagerly
 from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.keras_classes import base_trainer
 from unslow.record.engine.live_objects import Living
+from unslow.record.engine.own_attributes import attribute
 from unslow.record.engine.probe import Doors, Probe
-from unslow.record.engine.safe_inspection import attributes
 
 
 class Flags(Probe):
@@ -36,7 +36,7 @@ class Flags(Probe):
         if getattr(eager_run, "RUN_FUNCTIONS_EAGERLY", False):  # seen on 2.15 to 2.21
             self._note("run_functions_eagerly", True, None, 0)
         for model in living.models:
-            if attributes(model).get("_run_eagerly"):  # Keras 2 and 3
+            if attribute(model, "_run_eagerly"):  # Keras 2 and 3
                 self._note("compile", True, None, id(model))
 
     def _run_functions(self, original: Function) -> Function:

@@ -111,7 +111,7 @@ class Registry:
     def _own(self, function: Foreign) -> None:
         """A trace belongs to the function that owns the cache which it goes into."""
         key = id(function._function_cache)
-        self._owners[key] = weakref.ref(function, functools.partial(self._gone, key))
+        self._owners[key] = weakref.ref(function, functools.partial(self._owners.pop, key))
 
     def traced(self, lane: Lane, done: TraceDone) -> None:
         """Record a trace. Called by the wrapper around it."""
@@ -190,7 +190,3 @@ class Registry:
         calling = lane.functions[-1] if lane.functions else None
         same = code_place(getattr(calling, "_python_function", None)) == place
         return calling if same else None
-
-    def _gone(self, key: int, function: weakref.ref[Foreign]) -> None:
-        if self._owners.get(key) is function:
-            del self._owners[key]

@@ -12,6 +12,7 @@ from unslow.facts.phase import Phase
 from unslow.facts.schema import Place
 from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.live_objects import Living
+from unslow.record.engine.own_attributes import attribute
 from unslow.record.engine.probe import WRAPPERS, Doors, Probe, span
 from unslow.record.engine.recorder import Lane
 from unslow.record.probes.keras.fit import plain
@@ -126,11 +127,11 @@ class Hooks(Probe):
     def _hook_instance(self, callback: object) -> None:
         """A LambdaCallback holds its hooks as attributes of its own."""
         for name in _HOOK_NAMES:
-            hook = getattr(callback, "__dict__", {}).get(name)
+            hook = attribute(callback, name)
             if isinstance(hook, FunctionType) and len(self._instances) < _MOST_INSTANCES:
                 self._instances.append(callback)  # kept, so that its id is not used again
                 self.replace(callback, name, partial(self._timed_lambda, name))
-                _shown_as_ours(vars(callback)[name])
+                _shown_as_ours(attribute(callback, name))
 
     def _timed_hook(self, name: str, original: Function) -> Function:
         timed = self._timed

@@ -9,7 +9,8 @@ from types import FrameType, FunctionType
 from unslow.facts.memory import Holding
 from unslow.record.engine.foreign import Foreign
 from unslow.record.engine.frames import local_names
-from unslow.record.engine.safe_inspection import attributes, container_of, is_tensor, items
+from unslow.record.engine.own_attributes import attributes
+from unslow.record.engine.safe_inspection import container_of, is_tensor, items
 from unslow.record.probes.memory.arrays import (
     FEW,
     LEAST_HELD,

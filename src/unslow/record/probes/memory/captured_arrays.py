@@ -9,7 +9,8 @@ from types import CodeType, FunctionType, MethodType
 
 from unslow.facts.memory import Captured
 from unslow.facts.schema import Place
-from unslow.record.engine.safe_inspection import attributes, module_names
+from unslow.record.engine.own_attributes import attribute, attribute_values
+from unslow.record.engine.safe_inspection import module_names
 from unslow.record.probes.memory.arrays import (
     LEAST_HELD,
     arrays_among,
@@ -28,8 +29,8 @@ def captured_by_functions(is_users: Callable[[CodeType], bool]) -> Iterator[Capt
     The registry is private: seen on 2.15 to 2.21; without it nothing is reported.
     """
     script_ops = module_names(sys.modules.get("tensorflow.python.ops.script_ops"))
-    registered = attributes(script_ops.get("_py_funcs")).get("_funcs")
-    references = list(attributes(registered).get("data", {}).values())[:_MOST_REGISTERED]
+    registered = attribute(script_ops.get("_py_funcs"), "_funcs")
+    references = list(attribute(registered, "data", {}).values())[:_MOST_REGISTERED]
     found: dict[int, FunctionType] = {}
     for reference in references:
         for function in _functions_behind(reference(), is_users):
@@ -63,4 +64,4 @@ def _functions_behind(
         elif type(value) is MethodType:
             pending += [value.__func__, value.__self__]
         elif str(type(value).__module__).startswith("tensorflow"):
-            pending += attributes(value).values()
+            pending += attribute_values(value)

@@ -9,9 +9,10 @@ from unslow.facts.memory import Sizes
 from unslow.facts.phase import Phase
 from unslow.facts.schema import Place
 from unslow.record.engine.foreign import Foreign
+from unslow.record.engine.own_attributes import attributes
 from unslow.record.engine.probe import Doors, Probe
 from unslow.record.engine.recorder import clock
-from unslow.record.engine.safe_inspection import attributes, module_file, module_names
+from unslow.record.engine.safe_inspection import module_file, module_names
 from unslow.record.engine.thread_stacks import Line
 
 _WATCHED = (int(Phase.OTHER), int(Phase.HOOKS))

@@ -14,11 +14,11 @@ from typing import NamedTuple, Protocol
 from unslow.facts.memory import Container, Containers
 from unslow.record.engine.allocator import mallinfo
 from unslow.record.engine.foreign import Foreign
+from unslow.record.engine.own_attributes import attribute_values, attributes
 from unslow.record.engine.probe import Doors, Probe
 from unslow.record.engine.recorder import Lane, clock
 from unslow.record.engine.safe_inspection import (
     array_of,
-    attributes,
     container_of,
     is_tensor,
     items,
@@ -305,7 +305,7 @@ def _inside(value: Foreign) -> tuple[float, Iterable[Foreign]]:
         return 50.0, (inner for _, inner in closure_of(value))
     if container_of(value) is not None:
         return 100.0, values(value, 200)
-    held = tuple.__iter__(value) if tuple in type(value).__mro__ else attributes(value).values()
+    held = tuple.__iter__(value) if tuple in type(value).__mro__ else attribute_values(value)
     return 60.0, list(held)[:200]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from functools import partial
 from types import FrameType
 
 from unslow.facts.memory import Made
@@ -18,14 +19,15 @@ _MOST_PLACES = 1000
 class MadeLine:
     """What is made at one of the user's lines."""
 
-    __slots__ = ("alive", "amount", "count", "first", "stack", "took", "what", "written")
+    __slots__ = ("amount", "count", "first", "living", "stack", "took", "what", "written")
 
     def __init__(self, what: str, stack: Stack, first: int) -> None:
         self.what = what
         self.stack = stack
         self.first = first  # steps before the first one was made
-        self.count = self.took = self.alive = self.written = 0
+        self.count = self.took = self.written = 0
         self.amount = 0.0
+        self.living: dict[int, Foreign] = {}  # weak references, by what they refer to
 
 
 class MadeLines:
@@ -35,7 +37,6 @@ class MadeLines:
         self._recorder, self._steps = recorder, steps
         self._lines: dict[tuple[Foreign, ...], MadeLine] = {}
         self._kept: list[Foreign] = []  # code objects: an id must not be used again
-        self._refs: dict[int, Foreign] = {}  # weak references live as long as what they watch
 
     def add(
         self, what: str, thing: object, took: int, size: float, frame: FrameType | None
@@ -55,14 +56,8 @@ class MadeLines:
         made.took += took
         made.amount += size
         if self._steps.total:  # before the first step nothing has been made again yet
-            made.alive += 1
-            ref = weakref.ref(thing, lambda gone: self._gone(gone, made))
-            self._refs[id(ref)] = ref
+            made.living[id(thing)] = weakref.ref(thing, partial(made.living.pop, id(thing)))
         return made
-
-    def _gone(self, ref: object, made: MadeLine) -> None:
-        self._refs.pop(id(ref), None)
-        made.alive -= 1
 
     def write(self, is_last: bool) -> None:
         """Running totals of each line, where they have changed by a tenth."""
@@ -75,7 +70,7 @@ class MadeLines:
                     count=made.count,
                     took=made.took,
                     amount=made.amount,
-                    alive=made.alive,
+                    alive=len(made.living),
                     first=made.first,
                     steps=self._steps.total,
                     stack=made.stack,

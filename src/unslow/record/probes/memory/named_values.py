@@ -6,14 +6,14 @@ import itertools
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
-from types import FrameType, FunctionType, GetSetDescriptorType, MethodType, ModuleType
+from types import FrameType, FunctionType, MethodType, ModuleType
 
 from unslow.record.engine.foreign import Foreign
 from unslow.record.engine.frames import local_names
+from unslow.record.engine.own_attributes import attribute_values
 from unslow.record.engine.recorder import Recorder
 from unslow.record.engine.safe_inspection import (
     container_of,
-    dict_by,
     length,
     module_file,
     module_names,
@@ -170,16 +170,7 @@ def _inside(value: Foreign) -> Iterable[Foreign]:
         return values(value, _FEW) if length(value) <= _FEW else ()
     if kind is FunctionType or ModuleType in kind.__mro__ or type in kind.__mro__:
         return ()
-    return list(_instance_dict(value).values())
-
-
-def _instance_dict(value: object) -> dict[str, Foreign]:
-    """The object's own dict, without its slots: far faster to read of many objects."""
-    for kind in type(value).__mro__:
-        held = type.__dict__["__dict__"].__get__(kind).get("__dict__")
-        if held is not None:
-            return dict_by(held, value) if type(held) is GetSetDescriptorType else {}
-    return {}
+    return attribute_values(value)
 
 
 def _globals(file: str, names: dict[str, Foreign]) -> Iterator[Named]:

@@ -11,9 +11,9 @@ from unslow.facts.memory import Floatx, Table, Weights, Wide
 from unslow.facts.schema import Stack
 from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.live_objects import Living
+from unslow.record.engine.own_attributes import attribute
 from unslow.record.engine.probe import Doors, Probe
 from unslow.record.engine.recorder import Lane
-from unslow.record.engine.safe_inspection import attributes
 from unslow.record.engine.weak_table import WeakTable
 from unslow.record.probes.functions.compiled import holds_update, traces_of
 from unslow.record.probes.functions.graph_precision import ops_by_precision
@@ -81,7 +81,7 @@ class WeightsProbe(Probe):
             return
         self._inherited = None
         for optimizer in living.optimizers[:_MOST_MADE]:
-            variables = attributes(optimizer).get("_trainable_variables") or ()
+            variables = attribute(optimizer, "_trainable_variables") or ()
             if variables and self._noted.get(optimizer) is None:
                 self._graph = _graph_of(variables, living.functions)
                 self._first(optimizer, [(None, variable) for variable in variables].copy)
@@ -255,7 +255,7 @@ class WeightsProbe(Probe):
 
 def _graph_of(variables: Sequence[Foreign], functions: Sequence[Foreign]) -> Foreign:
     """The largest of the graphs that use these weights; None where there is none."""
-    weights = {id(attributes(variable).get("_value", variable)) for variable in variables}
+    weights = {id(attribute(variable, "_value", variable)) for variable in variables}
     using = [
         concrete.graph
         for function in functions
