@@ -133,10 +133,10 @@ def test_what_costs_many_times_as_much_is_not_a_symptom_alone() -> None:
 
 
 def test_two_lines_with_one_fault_explain_its_symptom_together() -> None:
-    other = replace(ONE, location=Location("train.py", 9))
+    here, there = (replace(ONE, location=Location("train.py", line)) for line in (7, 9))
     much = replace(ONE, cause="two", seconds=2 * ONE.seconds)
-    assert [one.merged for one in merge([ONE, much], [Deep()])] == [(), ()]
-    assert [one.merged for one in merge([ONE, other, much], [Deep()])] == [("two",), ()]
+    assert [one.merged for one in merge([here, much], [Deep()])] == [(), ()]
+    assert [one.merged for one in merge([here, there, much], [Deep()])] == [("two",), ()]
 
 
 def test_an_honest_answer_takes_in_only_what_it_can_well_explain() -> None:
