@@ -132,6 +132,13 @@ def test_what_costs_many_times_as_much_is_not_a_symptom_alone() -> None:
     assert [one.merged for one in merge([ONE, much], [Deep()])] == [(), ()]
 
 
+def test_two_lines_with_one_fault_explain_its_symptom_together() -> None:
+    here, there = (replace(ONE, location=Location("train.py", line)) for line in (7, 9))
+    much = replace(ONE, cause="two", seconds=2 * ONE.seconds)
+    assert [one.merged for one in merge([here, much], [Deep()])] == [(), ()]
+    assert [one.merged for one in merge([here, there, much], [Deep()])] == [("two",), ()]
+
+
 def test_an_honest_answer_takes_in_only_what_it_can_well_explain() -> None:
     honest = replace(ONE, fault=False, seconds=0.5)
     small, large = replace(ONE, cause="two", seconds=0.2), replace(ONE, cause="two", seconds=0.4)

@@ -155,11 +155,13 @@ def merge(findings: Iterable[Finding], causes: Sequence[Cause]) -> list[Finding]
         symptoms, lines = depth.below(leader.cause)
         if number not in left or not (symptoms or lines):
             continue
+        # Two lines with one fault have its symptoms together.
+        whole = sum(one.seconds for one in left.values() if one.cause == leader.cause)
         explained = [
             other
             for other, finding in left.items()
             if (finding.cause in lines and _same_line(finding, leader))
-            or (finding.cause in symptoms and _is_symptom(finding, leader))
+            or (finding.cause in symptoms and _is_symptom(finding, leader, whole))
         ]
         absorbed = list(map(left.pop, explained))
         names = chain.from_iterable((other.cause, *other.merged) for other in absorbed)
@@ -182,14 +184,15 @@ class _Depth:
         return self._deeper.get(leader, ()), at_its_line | self._at_line.get(leader, set())
 
 
-def _is_symptom(other: Finding, leader: Finding) -> bool:
+def _is_symptom(other: Finding, leader: Finding, whole: float) -> bool:
+    """`whole`: seconds of all findings of the leader's cause."""
     if other.frees > 0 and not _is_about_memory(leader):
         return False  # what costs time does not explain a peak of memory
     if not leader.fault:
         return other.seconds <= _EXPLAINED_SHARE * leader.seconds and not other.grows
     if leader.location is None:
         return _EXPLAINED_SHARE * other.seconds <= leader.seconds
-    return other.seconds <= _MOST_TIMES_LEADER * leader.seconds
+    return other.seconds <= _MOST_TIMES_LEADER * whole
 
 
 def _is_about_memory(finding: Finding) -> bool:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from unslow.analyse.sketches.sketch import Sketch, at, stack_at
 from unslow.causes.iterator_rebuilt import IteratorRebuilt, _Dataset
-from unslow.facts.data import BuiltStage
+from unslow.facts.data import BuiltStage, IteratorMade, Next
 from unslow.facts.schema import Place
 from unslow.fix.edit.script import CannotEdit, Script
-from unslow.model import Finding, Fix, Location, Refusal, Safety
+from unslow.model import Finding, Fix, Location, Phase, Refusal, Safety
 
 _LOOP = (
     "from data import pictures\nfor s in range(9):\n    mine = pictures.filter(of(s))\n"
@@ -34,6 +35,21 @@ def fixed(*stages: BuiltStage) -> Fix | Refusal | None:
 
 _TURN = (stage("Batch", "train.py", 4), stage("Filter", "train.py", 3))
 _FILES = stage("TensorSlice", "data.py", 1)
+
+
+def test_lines_that_share_a_step_share_what_it_waits_for_data() -> None:
+    facts = []
+    for line, took in ((11, 0.6), (12, 0.2)):
+        made = IteratorMade(key=str(line), iterator=line, dataset=line, took=0.002)
+        for step in range(1, 101):
+            counted = made.replace(n=step, sum=0.002 * step, stack=stack_at(line))
+            facts.append(at(step, counted))
+        facts.append(at(100, Next(stack=stack_at(line), count=100, took=took)))
+    run = Sketch("two a step", [0.02] * 101, {Phase.INPUT: 0.5}, facts=facts, style="eager").run()
+    found = sorted(IteratorRebuilt().detect(run), key=lambda one: -one.seconds)
+    seconds = [{e.label: e.value for e in one.evidence}["for data, per step"] for one in found]
+    assert seconds == pytest.approx([0.01 * 2 / 3, 0.01 / 3], rel=0.05)
+    assert sum(seconds) <= 0.0101  # of 10 ms
 
 
 def test_the_map_in_another_file_gets_a_cache() -> None:

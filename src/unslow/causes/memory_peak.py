@@ -385,7 +385,12 @@ def _model_call(rows: int, line: int = 2) -> Inventory:
 
 
 def _compiled_call(
-    says: str, rows: int, step: int = 16, weights: str = "16 from #50", again: float = 0.0
+    says: str,
+    rows: int,
+    step: int = 16,
+    weights: str = "16 from #50",
+    again: float = 0.0,
+    row: tuple[int, ...] = (64, 64),
 ) -> Sketch:
     """A compiled function, called among the steps with some rows, in which memory reaches 2 GB.
 
@@ -394,7 +399,7 @@ def _compiled_call(
     update, forward = stack_at(12), stack_at(20, "validate")
     trace = Trace(name="step", function=1, updates=True, weights="50 from #50")
     called = UnusualCall(name="step", function=1, why=("first",), shapes=((step, 64, 64),))
-    validate = UnusualCall(name="forward", function=2, why=("first",), shapes=((rows, 64, 64),))
+    validate = UnusualCall(name="forward", function=2, why=("first",), shapes=((rows, *row),))
     first = again or 2e9
     grown = MemoryHigh(bytes=first, rss=first, stack=forward, leaf="tensorflow", phase=Phase.RUN)
     facts = [
@@ -491,6 +496,7 @@ MemoryPeak.QUIET = (
     _compiled_call("a compiled validation with twice the rows of a step", rows=32),
     _compiled_call("a compiled function without the model, as a distance", rows=640, weights=""),
     _compiled_call("a compiled function of another model", rows=640, weights="4 from #90"),
+    _compiled_call("a compiled function of other rows than a step's", rows=640, row=(8,)),
     _compiled_call("a compiled validation, and steps with as many rows", rows=640, step=640),
     _compiled_call("a compiled validation whose later calls take more", rows=640, again=9e8),
     _in_call("a call with all rows, a far higher peak later", _model_call(4000), after=4e9),

@@ -8,7 +8,7 @@ from unslow.analyse.memory.account import memory_account
 from unslow.analyse.memory.parts import Part
 from unslow.analyse.sketches.sketch import Sketch, at
 from unslow.diagnose import diagnose
-from unslow.facts.functions import Constants
+from unslow.facts.functions import Constants, Trace, UnusualCall
 from unslow.facts.keras import Prediction
 from unslow.facts.memory import (
     Built,
@@ -90,6 +90,37 @@ def test_what_is_freed_after_the_peak_was_temporary() -> None:
     assert freed.bytes == pytest.approx(3e8) and freed.location == account.at
     grown = [part.bytes for part in account.parts if part.part is Part.GROWTH]
     assert grown == [pytest.approx(2e8)] and account.unowned == pytest.approx(5e8)
+
+
+def test_what_compiled_steps_gain_is_theirs_and_what_another_call_gains_is_its_own() -> None:
+    update, validate = (Place("train.py", line, "<module>") for line in (12, 20))
+    facts = [
+        at(1, Trace(name="step", function=1, updates=True)),
+        at(1, called("step", 1, 16, update)),
+        at(1, grown(6e8, update)),
+        at(50, Trace(name="forward", function=2)),
+        at(50, grown(9e8, validate)),
+        at(51, called("forward", 2, 640, validate).replace(took=0.005)),
+        at(90, grown(1e9, validate)),
+    ]
+    account = memory_account(Sketch("", facts=facts, ticks={"rss": [5e8, 6e8, 1e9]}).run())
+    assert account is not None
+    sizes = {part.name: part.bytes for part in account.parts if part.part is not Part.START}
+    assert sizes == {
+        "gained in a call of `forward` with 640 rows": pytest.approx(3e8),
+        "gained in the first steps": pytest.approx(1e8),
+        "gained in the later steps": pytest.approx(1e8),  # a later call needs no more for its rows
+    }
+
+
+def called(name: str, function: int, rows: int, place: Place) -> UnusualCall:
+    return UnusualCall(name=name, function=function, why=("first",), shapes=((rows,),)).replace(
+        stack=(place,)
+    )
+
+
+def grown(size: float, place: Place) -> MemoryHigh:
+    return MemoryHigh(bytes=size, rss=size, stack=(place,), leaf="tensorflow", phase=Phase.RUN)
 
 
 def test_tensors_and_functions_that_python_keeps_are_parts_of_the_peak() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from unslow.analyse.places import by_users
 from unslow.analyse.run.tallies import last_at_line
 from unslow.analyse.sampled_time import untimed_seconds_at
 from unslow.facts.data import BuiltStage, IteratorMade, Next
+from unslow.facts.schema import Place
 from unslow.model import Loop, Phase, Run
 
 READS = (*run_pipelines.READS, Next)
@@ -30,6 +32,10 @@ class IteratorLine:
     made: IteratorMade
     pipeline: Pipeline | None
     is_outside: bool  # most of them are made outside of the steps
+
+    @property
+    def place(self) -> Place:
+        return self.made.stack[0]
 
     @property
     def needed(self) -> float:
@@ -87,18 +93,35 @@ def iterator_lines(run: Run) -> list[IteratorLine]:
 
 def made_in_steps(run: Run, lines: Sequence[IteratorLine]) -> Iterator[MadeInSteps]:
     longest = max(run.loops, key=lambda loop: loop.total, default=None)
+    by_loop: dict[Loop, list[IteratorLine]] = defaultdict(list)
     for line in lines:
         loop = run.loop_of(line.made) or longest
         if loop is None or line.is_outside:
             continue
         if line.made.n >= max(_FEWEST_ITERATORS, _PER_STEP * loop.steps):
-            yield _in_steps(run, loop, line)
+            by_loop[loop].append(line)
+    for loop, together in by_loop.items():
+        for line, share in zip(together, _shares(run, together), strict=True):
+            yield _in_steps(run, loop, line, share)
 
 
-def _in_steps(run: Run, loop: Loop, line: IteratorLine) -> MadeInSteps:
-    fetching = float((loop.phases[1:, Phase.INPUT] * loop.count[1:]).sum())
+def _shares(run: Run, together: Sequence[IteratorLine]) -> list[float]:
+    """Of what the steps of a loop spend on data, what is for each line that makes iterators."""
+    fetched = [last_at_line(run.facts(Next, line.made.process), line.place) for line in together]
+    spent = [
+        line.made.sum + one.took
+        for line, one in zip(together, fetched, strict=True)
+        if one is not None
+    ]
+    if len(spent) < len(together) or not sum(spent):  # some fetch at another line
+        return [1 / len(together)] * len(together)
+    return [each / sum(spent) for each in spent]
+
+
+def _in_steps(run: Run, loop: Loop, line: IteratorLine, share: float) -> MadeInSteps:
+    fetching = share * float((loop.phases[1:, Phase.INPUT] * loop.count[1:]).sum())
     # Old iterators are destroyed at the line, outside of any recorded call.
-    spent = fetching + untimed_seconds_at(run, loop, line.made.stack[0])
+    spent = fetching + untimed_seconds_at(run, loop, line.place)
     useful = 0.0
     if line.read:
         useful = max(0.0, spent - line.made.sum) * line.needed / line.read
@@ -108,7 +131,7 @@ def _in_steps(run: Run, loop: Loop, line: IteratorLine) -> MadeInSteps:
 def made_outside(run: Run, lines: Sequence[IteratorLine]) -> Iterator[MadeOutside]:
     for line in lines:
         made = line.made
-        fetched = last_at_line(run.facts(Next, made.process), made.stack[0])
+        fetched = last_at_line(run.facts(Next, made.process), line.place)
         if fetched is None or not line.is_outside:
             continue
         is_for_few = fetched.count <= _BATCHES_EACH * made.n

@@ -43,11 +43,10 @@ def call_growth(run: Run, process: int, start: float) -> Iterator[CallGrowth]:
     highs = run.facts(MemoryHigh, process)
     calls = data_calls(run, process)
     below = start
-    for caller, group in itertools.groupby(highs, lambda high: _caller(high, calls)):
+    for (caller, call), group in itertools.groupby(highs, lambda high: _caller(high, calls)):
         found = list(group)
         level = found[-1].bytes
         if caller:
-            call = _call_of(found[0], caller[0], calls)
             yield CallGrowth(
                 stack=call.stack if call is not None else found[0].stack,
                 first=found[0].time,
@@ -61,25 +60,21 @@ def call_growth(run: Run, process: int, start: float) -> Iterator[CallGrowth]:
         below = level
 
 
-def _call_of(high: MemoryHigh, place: Place, calls: Mapping[Place, DataCall]) -> DataCall | None:
-    """The call that a line was making, unless later ones are made with memory that is there."""
-    call = calls.get(place)
-    return call if call is not None and high.time <= call.until else None
-
-
-def _caller(high: MemoryHigh, calls: Mapping[Place, DataCall]) -> Stack:
+def _caller(high: MemoryHigh, calls: Mapping[Place, DataCall]) -> tuple[Stack, DataCall | None]:
     """From the line that calls a model, a function of the user's or a single op in TensorFlow.
 
-    The lines of a function of the user's are one call of it. Empty where memory grew elsewhere.
+    The lines of a function of the user's are one call of it. Empty where memory grew elsewhere. A
+    later call of a compiled function has the memory of its first one: what it gains is not its own.
     """
     if high.leaf not in _TENSORFLOW or high.phase not in _COMPUTES or not high.stack:
-        return ()
+        return (), None
     for depth, place in enumerate(high.stack):
-        if _call_of(high, place, calls) is not None:
-            return high.stack[depth:]
+        call = calls.get(place)
+        if call is not None and high.time <= call.until:
+            return high.stack[depth:], call
     innermost = high.stack[0]
     line = innermost.line if innermost.function == _MODULE else 0
-    return (innermost._replace(line=line), *high.stack[1:])
+    return (innermost._replace(line=line), *high.stack[1:]), None
 
 
 def is_in_loop(run: Run, stack: Stack) -> bool:

@@ -27,9 +27,10 @@ def rows_of_step(run: Run, process: int, call: DataCall) -> float:
     trained = set(filter(None, map(model_of, updating)))
     if not (trained & call.models if trained else any(call.models)):
         return 0.0
-    steps = (shape for step in _steps(run, process) for shape in step.shapes)
-    alike = max((shape[0] for shape in steps if shape and shape[1:] == call.row), default=0)
-    return alike or _fit_rows(run, process) or _eager_rows(run, process, call.row)
+    steps = [shape for step in _steps(run, process) for shape in step.shapes if shape]
+    if steps:
+        return max((shape[0] for shape in steps if shape[1:] == call.row), default=0)
+    return _fit_rows(run, process) or _eager_rows(run, process, call.row)
 
 
 def _steps(run: Run, process: int) -> list[UnusualCall]:
