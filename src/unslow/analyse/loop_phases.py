@@ -45,8 +45,7 @@ def split_phases(
     taken = {phase.name.lower(): loop.phase(phase) for phase in Phase}
     taken["run"] -= data.hidden
     taken["input"] += data.hidden - data.starting
-    if data.starting:
-        taken[_STARTING_KEY] = data.starting
+    taken[_STARTING_KEY] = data.starting
     left = taken["other"]
     for name, key in _KEYS.items():
         share = (rest or {}).get(name, 0.0)
