@@ -142,7 +142,8 @@ class ElementwiseLoop(Cause):
             return Fix.close(title, mapped.script.files, mapped.draws)
         try:
             fetched = fetch_once(script, line)
-            return Fix("fetch the tensor once, before the loop", Safety.EXACT, fetched.files)
+            safety = Safety.EXACT if fetched.is_exact else Safety.CLOSE
+            return Fix("fetch the tensor once, before the loop", safety, fetched.script.files)
         except CannotEdit as problem:
             first = problem
         try:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from typing import NamedTuple
 
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import insert_before, spelled
 from unslow.fix.moves.running_numbers import running_numbers
-from unslow.fix.moves.shapes import is_call, mentions, names_in, reads
-from unslow.syntax.library import TENSOR_LIKE
+from unslow.fix.moves.shapes import call_by, is_call, mentions, names_in, reads
+from unslow.syntax.library import TENSOR_LIKE, Kind
 from unslow.syntax.nodes import StatementLoop, inside, is_stored, last_name
 from unslow.syntax.python_types import STATIC_ATTRIBUTES
 from unslow.syntax.uses import bound_in
@@ -22,7 +22,12 @@ _NUMBER = "numpy.float32"
 _WRAPPERS = ("zip", "enumerate", "reversed")
 
 
-def fetch_once(script: Script, line: int) -> Script:
+class Fetched(NamedTuple):
+    script: Script
+    is_exact: bool  # else NumPy may compute with more digits before the result is stored
+
+
+def fetch_once(script: Script, line: int) -> Fetched:
     """`float(x[i])` in a loop becomes `float(x_values[i])`, with one `x.numpy()` before the loop.
 
     A comprehension takes the array where it stands: `for v in x.numpy()`. Only values are read so:
@@ -33,7 +38,7 @@ def fetch_once(script: Script, line: int) -> Script:
         edit for part in inside(node, ast.comprehension) for edit in _in_place(script, part)
     ]
     if in_place:
-        return script.edit(in_place)
+        return Fetched(script.edit(in_place), is_exact=True)
     loop = _loop(script, line)
     if running_numbers(script, loop, set(_tensors(script, loop))):
         script, _ = spelled(script, _NUMBER)
@@ -47,7 +52,7 @@ def _in_place(script: Script, part: ast.comprehension) -> Iterator[Splice]:
         return
     yield Splice(*script.span(part.iter), f"{script.source(part.iter)}.numpy()")
     for use in reads(script.parents[part], last_name(part.target)):
-        yield _as_value(script, use, last_name(part.target))
+        yield from _as_value(script, use)
 
 
 def _loop(script: Script, line: int) -> StatementLoop:
@@ -61,25 +66,23 @@ def _loop(script: Script, line: int) -> StatementLoop:
     return found[-1]
 
 
-def _fetched(script: Script, line: int) -> Script:
+def _fetched(script: Script, line: int) -> Fetched:
     loop = _loop(script, line)
     tensors = _tensors(script, loop)
     numbers = running_numbers(script, loop, set(tensors))
     computed = {name for number in numbers for name in number.statements}
     found = [_Read(script, loop, name, computed) for name in tensors]
+    is_exact = not any(read.is_rounded_later() for read in found)
     splices = [splice for read in found for splice in read.splices()]
     for number in numbers:
         for start in number.starts:
             splices.append(Splice(*script.span(start.func), script.alias(_NUMBER, start) or ""))
-    # Two tensors of one zip() share their loop's targets.
-    ordered = sorted(dict.fromkeys(splices), key=lambda splice: splice.start)
-    if any(one.end > other.start for one, other in pairwise(ordered)):
-        raise script.refuse("an element of one tensor is read by an element of another", line)
     before = script.recorded(loop)
-    script = script.edit(ordered)
+    # Two tensors of one zip() share their loop's targets.
+    script = script.edit(list(dict.fromkeys(splices)))
     for read in found:
         script = insert_before(script, before, f"{read.fetched} = {read.name}.numpy()\n")
-    return script
+    return Fetched(script, is_exact)
 
 
 def _tensors(script: Script, loop: StatementLoop) -> list[str]:
@@ -135,16 +138,42 @@ class _Read:
         """The array in the place of the tensor, wherever the loop reads an element."""
         for node in mentions(self.loop, self.name):
             element, iteration = _element(self.script, node), _iterated(self.script, node)
+            if element is None and iteration is None:
+                if _is_about_shape(self.script, node):
+                    continue
+                reason = f"the loop also uses `{self.name}` as a whole"
+                raise self.script.refuse(reason, node)
             if element is not None:
-                index = self.script.source(element).removeprefix(self.name)
-                yield self._value(element, f"{self.fetched}{index}")
+                yield self._indexed(node, element)
             elif iteration is not None:
                 yield Splice(*self.script.span(node), self.fetched)
                 for use in self._targets(iteration):
-                    yield self._value(use, use.id)
-            elif not _is_about_shape(self.script, node):
-                reason = f"the loop also uses `{self.name}` as a whole"
-                raise self.script.refuse(reason, node)
+                    if not self._is_computed(use):
+                        yield from _as_value(self.script, use)
+
+    def _indexed(self, name: ast.Name, element: ast.Subscript) -> Splice:
+        own = _own_fetch(self.script, element)
+        if own is not None:
+            index = self.script.source(element).removeprefix(self.name)
+            return Splice(*self.script.span(own), f"{self.fetched}{index}")
+        if not self._is_computed(element):
+            _check_value(self.script, element)
+        return Splice(*self.script.span(name), self.fetched)
+
+    def _is_computed(self, element: ast.expr) -> bool:
+        return self.script.statement_of(element) in self.computed
+
+    def is_rounded_later(self) -> bool:
+        """Whether an element is computed with before the result is stored in an array."""
+        values = (part for node in mentions(self.loop, self.name) for part in self._values(node))
+        return any(_stored_in_array(self.script, value) not in (None, value) for value in values)
+
+    def _values(self, node: ast.Name) -> list[ast.expr]:
+        """The elements that one mention of the tensor gives: itself indexed, or loop targets."""
+        element, iteration = _element(self.script, node), _iterated(self.script, node)
+        if element is not None:
+            return [element]
+        return list(self._targets(iteration)) if iteration is not None else []
 
     def _targets(self, loop: ast.For) -> list[ast.Name]:
         """Where the elements of an iterated tensor are used."""
@@ -152,27 +181,57 @@ class _Read:
         used = [node for node in inside(loop.body, ast.Name) if node.id in names]
         return [node for node in used if not is_stored(node)]
 
-    def _value(self, element: ast.expr, new: str) -> Splice:
-        if self.script.statement_of(element) in self.computed:
-            return Splice(*self.script.span(element), new)
-        return _as_value(self.script, element, new)
+
+def _as_value(script: Script, use: ast.Name) -> Iterator[Splice]:
+    """Check that only the value of an element is asked for; takes out its own `.numpy()`."""
+    own = _own_fetch(script, use)
+    if own is not None:
+        yield Splice(*script.span(own), use.id)
+    else:
+        _check_value(script, use)
 
 
-def _as_value(script: Script, element: ast.expr, new: str) -> Splice:
-    """Another text for an element whose value alone is asked for; with its own `.numpy()`."""
+def _own_fetch(script: Script, element: ast.expr) -> ast.Call | None:
+    match script.parents[element]:
+        case ast.Attribute(attr="numpy") as method:
+            return call_by(script, method)
+    return None
+
+
+def _check_value(script: Script, element: ast.expr) -> None:
+    """Refuse where an element may have to be a tensor."""
     whole = _computed_from(script, element)
-    parent = script.parents[whole]
-    match parent:
+    match script.parents[whole]:
         case ast.Compare() | ast.If() | ast.While() | ast.UnaryOp(op=ast.Not()):
-            return Splice(*script.span(element), new)
+            return
         case ast.Call(func=function) if _takes_values(script, function):
-            return Splice(*script.span(element), new)
-        case ast.Attribute(attr="numpy") if whole is element:
-            return Splice(*script.span(script.parents[parent]), new)
+            return
         case ast.Attribute() if _is_about_shape(script, whole):
-            return Splice(*script.span(element), new)
-    reason = f"`{script.source(element)}` may have to be a tensor here"
-    raise script.refuse(reason, element)
+            return
+    if _is_index(script, whole) or _stored_in_array(script, element) is not None:
+        return
+    raise script.refuse(f"`{script.source(element)}` may have to be a tensor here", element)
+
+
+def _is_index(script: Script, node: ast.expr) -> bool:
+    """Whether something is indexed by a value; tensors are no keys of dictionaries."""
+    parent = script.parents[node]
+    if isinstance(parent, ast.Tuple):
+        return _is_index(script, parent)
+    return isinstance(parent, ast.Subscript) and parent.slice is node
+
+
+def _stored_in_array(script: Script, element: ast.expr) -> ast.expr | None:
+    """The value around an element that an array takes in its own type, whatever it is made of."""
+    whole = element
+    while isinstance(parent := script.parents[whole], ast.BinOp):
+        whole = parent
+    match parent:
+        case ast.Assign(targets=[ast.Subscript(value=filled)]):
+            return whole if script.kind(filled) is Kind.ARRAY else None
+        case ast.AugAssign(target=ast.Subscript(value=filled)):
+            return whole if script.kind(filled) is Kind.ARRAY else None
+    return None
 
 
 def _computed_from(script: Script, element: ast.expr) -> ast.expr:
