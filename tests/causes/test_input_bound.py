@@ -12,7 +12,8 @@ from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
 from unslow.causes.input_bound import InputBound
 from unslow.diagnose import diagnose
 from unslow.facts.data import BuiltStage, Dataset, IteratorMade, ModelNode, PipelineReading
-from unslow.model import Diagnosis, Finding, Phase
+from unslow.facts.schema import Place
+from unslow.model import Certainty, Diagnosis, Finding, Phase
 from unslow.report.view import view_of
 
 _SKETCHES = {sketch.says: sketch for sketch in (*InputBound.FIRES, *InputBound.QUIET)}
@@ -101,3 +102,19 @@ def test_turns_that_skip_another_number_share_one_pipeline(
 ) -> None:
     facts = [*_turn(1, 0), *_turn(2, 10, source)]
     assert [one.batches for one in pipelines(Sketch("turns", facts=facts).run())] == expected
+
+
+def test_a_stage_whose_work_was_never_seen_is_a_guess_without_a_time() -> None:
+    source = Made("TensorSlice", 0.0, line=4, elements=0)
+    asked = BuiltStage(kind="Map", function=Place("train.py", 3, "load"))
+    decode = Made("ParallelMap", 0.0, line=5, elements=0, asynchronous=True, asked=asked)
+    buffers = (Made("Shuffle", 0.02, line=6), Made("Prefetch", line=7, asynchronous=True))
+    facts = pipeline_facts(source, decode, *buffers, wait=0.006)
+    run = Sketch("", phases={Phase.INPUT: 0.6, Phase.RUN: 0.3}, facts=facts).run()
+    [finding] = diagnose(run, [InputBound()]).findings
+    assert "whose work was done before it could be read" in finding.title
+    assert finding.certainty is Certainty.LIKELY
+    assert "0 µs" not in finding.title
+    assert [item.label for item in finding.evidence] == [
+        *("wait per step", "share of the step", "measured by", "likely stage")
+    ]

@@ -233,7 +233,9 @@ class InputBound(Cause):
         )
 
     def _finding(self, run: Run, wait: Wait, remedy: Remedy) -> Finding:
-        place = remedy.stage.location if remedy.stage is not None else None
+        stage = remedy.stage
+        place = stage.location if stage is not None else None
+        is_guess = stage is not None and not stage.seen
         waiting = f"each step waits {say.time(wait.per_step)} of its {say.time(wait.step)} for data"
         return Finding(
             cause=self.id,
@@ -247,7 +249,7 @@ class InputBound(Cause):
                 *words.evidence(wait, remedy),
             ),
             advice=words.advice(remedy),
-            certainty=certainty(wait),
+            certainty=Certainty.LIKELY if is_guess else certainty(wait),
             detail=remedy,
         )
 

@@ -44,6 +44,8 @@ def reason(remedy: Remedy) -> str:
         return f"{code} throws away {say.share(found.share)} of what {work(found)} makes"
     if remedy.kind == "prefetch":
         return "no stage works ahead while the step runs"
+    if not stage.seen:
+        return f"most likely for {code}, whose work was done before it could be read"
     return f"{code} takes {say.time(stage.seconds)} a batch"
 
 
@@ -71,6 +73,11 @@ def advice(remedy: Remedy) -> str:
         return _discard_advice(remedy.discard)
     if remedy.kind in _ADVICE:
         return _ADVICE[remedy.kind]
+    if not stage.seen:
+        return (
+            "How long the stage takes is not known. Iterate over the dataset without training to "
+            "measure it, and store its result (`tf.data.Dataset.save`) or make it cheaper."
+        )
     if stage.kind in _READS:
         return (
             "Read several files in parallel: `Dataset.from_tensor_slices(files).interleave(…, "
@@ -102,6 +109,9 @@ def evidence(wait: Wait, remedy: Remedy) -> Iterator[Evidence]:
         return
     if remedy.discard is not None:
         yield from _discard_evidence(remedy.discard)
+        return
+    if not stage.seen:
+        yield Evidence("likely stage", stage.name)
         return
     how = "tuned by TensorFlow" if stage.tuned else "fixed"
     yield Evidence("slowest stage", stage.name)
