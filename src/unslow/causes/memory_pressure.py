@@ -135,7 +135,7 @@ def _pressure(run: Run, loop: Loop) -> _Pressure:
 
 
 def _evidence(pressure: _Pressure) -> Iterator[Evidence]:
-    yield Evidence("of it in use", round(pressure.share, 3))
+    yield Evidence("of it in use", say.share(pressure.share))
     yield Evidence("waited for memory", round(pressure.stalled, 3), "s per s")
     yield Evidence("pages read back", round(pressure.faults, 1), "per s")
     if pressure.paged:

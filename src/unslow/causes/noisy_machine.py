@@ -80,7 +80,7 @@ class NoisyMachine(Cause):
             seconds=min(_MOST_LOST, lost) * loop.total,
             fault=False,
             evidence=(
-                Evidence("waiting, of the time it could have run", round(waited, 3)),
+                Evidence("waiting, of the time it could have run", say.share(waited)),
                 Evidence("cores used by others", round(others * cores, 2)),
                 Evidence("throttled", round(rate["throttled"], 3), "s per s"),
                 Evidence("stolen", round(rate["steal"], 3), "s per s"),
