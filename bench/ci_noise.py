@@ -127,7 +127,7 @@ def pull_request(gaps: Floats, slowdown: float, rng: np.random.Generator) -> tup
         more = look - len(after)
         noise = rng.choice((-1.0, 1.0), more) * rng.choice(gaps, more)
         after = np.concatenate([after, np.exp(np.log1p(slowdown) + noise)])
-        decision = decide(np.ones(look), after, LIMIT)
+        decision = decide([1.0] * look, after.tolist(), LIMIT)
         if decision is not Decision.OPEN:
             break
     return decision, len(after)

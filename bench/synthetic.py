@@ -56,7 +56,7 @@ class Training:
             os.environ["TF_CONFIG"] = json.dumps({"task": {"type": "worker", "index": worker}})
         self.watcher.start = lambda: None  # type: ignore[method-assign]
         self.recording.begin(SimpleNamespace(__version__="2.21.0"))  # type: ignore[arg-type]
-        self.watcher._thread = threading.current_thread()
+        self.watcher._thread = threading.get_ident()
         chance = random.Random(worker or 0)
         self.times = [int(STEP * chance.lognormvariate(0, 0.1)) for _ in range(NOISE)]
         self.run = span(self.recorder, self._pass, 3)
@@ -78,7 +78,7 @@ class Training:
                 wake()
 
     def end(self) -> None:
-        self.watcher._thread = None
+        self.watcher._thread = 0
         self.recording.end()
 
 
@@ -93,7 +93,7 @@ class Waker:
 
     def _serve(self) -> None:
         watcher = self._training.watcher
-        watcher._thread = threading.current_thread()
+        watcher._thread = threading.get_ident()
         while True:
             self._go.acquire()
             if self._over:

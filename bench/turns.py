@@ -159,7 +159,7 @@ def compared(
                 off()
         found[name] = sides
     if "tf-profiler" in found:
-        found["tf-profiler"]["collected"] = collected(step, each, place) / style.steps
+        found["tf-profiler"]["collected"] = [collected(step, each, place) / style.steps]
     unslow()
     return found
 
@@ -196,7 +196,7 @@ def judged(found: dict[str, Any], seconds: float) -> dict[str, Any]:
     """By tool: a step beside one under unslow, with what its end takes for a step."""
     rows = {}
     for name, sides in found.items():
-        collected = sides.get("collected", 0.0)
+        collected = sum(sides.get("collected", ()))
         steps = [took + collected for took in sides["tool"]]
         rows[name] = {
             "seconds": seconds,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from functools import partial
 
 from bench.chaos.kept import ROOT, Attack, Result
 from bench.chaos.processes import environment
@@ -31,10 +32,7 @@ _TIMEOUT = 1500.0  # seconds for all inputs of a reader
 
 
 def attacks() -> list[Attack]:
-    return [
-        Attack(name, lambda name=name, count=count: fuzz(name, _SEED, count))
-        for name, count in COUNTS.items()
-    ]
+    return [Attack(name, partial(fuzz, name, _SEED, count)) for name, count in COUNTS.items()]
 
 
 def fuzz(name: str, seed: int, count: int, timeout: float = _TIMEOUT) -> Result:

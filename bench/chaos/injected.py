@@ -16,6 +16,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -75,10 +76,9 @@ def _probes() -> Iterator[Injection]:
 
     for kind in probe_kinds():
         yield Injection(kind.name, "cannot be made", set_to(kind, "__init__", kind.name))
-        yield Injection(kind.name, "cannot be armed", lambda kind=kind: _closed_doors(kind))
-        yield Injection(
-            kind.name, "fails when asked", lambda kind=kind: _failing_handlers(Signal, kind.name)
-        )
+        yield Injection(kind.name, "cannot be armed", partial(_closed_doors, kind))
+        failing = partial(_failing_handlers, Signal, kind.name)
+        yield Injection(kind.name, "fails when asked", failing)
 
 
 def probe_kinds() -> list[Any]:
@@ -115,8 +115,8 @@ def _failing_handlers(signals: Any, name: str) -> None:
 def _engine() -> Iterator[Injection]:
     from unslow.record.engine import (
         fact_log,
+        frames,
         kept_sources,
-        recorder,
         rows,
         steps,
         update_sites,
@@ -135,7 +135,7 @@ def _engine() -> Iterator[Injection]:
         ("steps", steps.Steps, "_count"),
         ("steps", update_sites.Sites, "of"),
         ("steps", rows.Rows, "append"),
-        ("frames", recorder.UserCode, "stack"),
+        ("frames", frames.UserCode, "stack"),
         (unusual_calls.Calls.name, unusual_calls, "open_window"),
         (unusual_calls.Calls.name, unusual_calls, "close_window"),
         (step_windows.StepWindows.name, step_windows, "open_window"),

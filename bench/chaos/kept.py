@@ -107,7 +107,7 @@ class _Running:
 
 def _wait_for_one(running: dict[int, _Running]) -> None:
     for sentinel in connection.wait(list(running)):
-        ended = running.pop(sentinel)  # type: ignore[call-overload]
+        ended = running.pop(sentinel)  # type: ignore[arg-type]
         ended.process.join()
         if ended.process.exitcode:
             result = Result(broke=(f"the attack itself died with {ended.process.exitcode}",))

@@ -23,6 +23,7 @@ import sysconfig
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from bench.chaos.kept import KEPT, ROOT, Attack, Result, only_one
@@ -99,9 +100,7 @@ def programs() -> list[Program]:
 
 
 def attacks() -> list[Attack]:
-    return [
-        Attack(program.name, lambda program=program: compare(program)) for program in programs()
-    ]
+    return [Attack(program.name, partial(compare, program)) for program in programs()]
 
 
 def compare(program: Program) -> Result:

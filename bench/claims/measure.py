@@ -127,8 +127,12 @@ def _heard(name: str, turns: dict[str, Connection], answers: dict[str, Outcome])
 
 
 def _child(side: Side, answers: Connection, place: str, in_turns: bool = False) -> None:
+    def wait_for_turn() -> None:
+        answers.send(None)
+        answers.recv()
+
     if in_turns:
-        take_turns(lambda: (answers.send(None), answers.recv()))
+        take_turns(wait_for_turn)
     os.chdir(place)
     os.environ["TMPDIR"] = tempfile.tempdir = place
     with open(os.devnull, "w") as nowhere:  # noqa: PTH123

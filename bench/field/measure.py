@@ -26,6 +26,7 @@ from typing import Any
 from bench.field.programs import EXPERT, ROOT, TWIN, Program
 from unslow.proof import launch
 from unslow.proof.launch import Started
+from unslow.proof.run_folder import new_folder
 
 KEPT = ROOT / ".field"
 _LONGEST = 300.0  # seconds that a program may take
@@ -160,7 +161,7 @@ def _run(
                 words, cwd=folder, env={**os.environ, **env}, stdout=output, stderr=output
             )
         else:
-            place = launch.new_folder(str(out), "")
+            place = new_folder(str(out), "")
             started = launch.start(words, place, env, cwd=folder, stdout=output, stderr=output)
             process = started.child
         limit = threading.Timer(_LONGEST, process.kill)

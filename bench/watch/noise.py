@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
@@ -102,8 +102,11 @@ def _short(value: float) -> float:
 def kept() -> list[LongRun]:
     found = []
     for name, rows in json.loads(KEPT.read_text()).items():
-        pairs = [
-            (Block(*row[:2], int(row[2]), int(row[3]), *row[4:7]), Usage(*row[7:])) for row in rows
-        ]
+        pairs = [(_block(row[:7]), Usage(*row[7:])) for row in rows]
         found.append(LongRun(name, pairs))
     return found
+
+
+def _block(row: Sequence[float]) -> Block:
+    begin, end, site, octave, step, element, mean = row
+    return Block(begin, end, int(site), int(octave), step, element, mean)
