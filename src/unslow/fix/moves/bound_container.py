@@ -13,14 +13,7 @@ from unslow.fix.edit.statements import insert_after, replaced, spelled
 from unslow.fix.moves.call_arguments import keyword_set
 from unslow.fix.moves.shapes import call_by, is_call, names_in
 from unslow.syntax.literals import Obstacle, find_literal
-from unslow.syntax.nodes import (
-    inside,
-    is_constant,
-    is_stored,
-    last_name,
-    receiver_of,
-    words,
-)
+from unslow.syntax.nodes import inside, is_constant, is_stored, last_name, receiver_of, words
 
 _DEQUE = "collections.deque"
 _CACHES = ("functools.cache", "functools.lru_cache")

@@ -11,11 +11,7 @@ from unslow.fix.edit.statements import spelled
 from unslow.fix.moves.shapes import call_by, calls_of, outermost_definition, reads
 from unslow.syntax.nodes import NamedFunction, last_name, words
 
-_LOADERS = (
-    "keras.models.load_model",
-    "keras.saving.load_model",
-    "tf.saved_model.load",
-)
+_LOADERS = ("keras.models.load_model", "keras.saving.load_model", "tf.saved_model.load")
 _CACHE = "functools.cache"
 # What is done with a model that leaves it as it is.
 _HARMLESS = words(

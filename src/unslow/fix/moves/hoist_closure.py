@@ -11,13 +11,7 @@ from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import spelled
 from unslow.fix.moves.captured_values import captured, reset_objects
 from unslow.fix.moves.graph_rules import ARRAY_ONLY
-from unslow.fix.moves.shapes import (
-    call_by,
-    mentions,
-    method_named,
-    names_in,
-    outermost_definition,
-)
+from unslow.fix.moves.shapes import call_by, mentions, method_named, names_in, outermost_definition
 from unslow.fix.moves.tensor_arguments import needs_python, use_of_number
 from unslow.fix.moves.tensor_lists import bound_around
 from unslow.syntax.library import Kind
@@ -97,8 +91,7 @@ def _wrapped(script: Script, node: ast.Assign, around: NamedFunction) -> NamedFu
     """The function that `step = tf.function(step)` compiles."""
     match node:
         case ast.Assign(
-            targets=[ast.Name(id=target)],
-            value=ast.Call(func=function, args=[ast.Name(id=name)]),
+            targets=[ast.Name(id=target)], value=ast.Call(func=function, args=[ast.Name(id=name)])
         ) if script.name(function) == _FUNCTION:
             script.refuse_if(target != name, f"`{name}` and `{target}` are two names for it", node)
             inner = [each for each in around.body if isinstance(each, NAMED_FUNCTIONS)]

@@ -69,10 +69,7 @@ def arrays(script: Script, found: Collection, spelling: Mapping[str, str]) -> li
     count, value = script.source(found.count), script.source(found.value)
     new = f"{spelling['tf.TensorArray']}({found.like}.dtype, {count})"
     written = f"{found.name} = {found.name}.write({found.counter}, {value})"
-    edits = [
-        Splice(*script.span(found.made), new),
-        Splice(*script.span(found.append), written),
-    ]
+    edits = [Splice(*script.span(found.made), new), Splice(*script.span(found.append), written)]
     for stack in found.stacks:
         text = f"{found.name}.{_method_for(script, stack)}()"
         axis = _axis(stack)
