@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
-from unslow.fix.edit.statements import insert_before, spelled
+from unslow.fix.edit.statements import insert_before, spelling
 from unslow.fix.moves.running_numbers import running_numbers
 from unslow.fix.moves.shapes import is_call, mentions, names_in, reads
 from unslow.syntax.library import TENSOR_LIKE
@@ -35,9 +35,24 @@ def fetch_once(script: Script, line: int) -> Script:
     if in_place:
         return script.edit(in_place)
     loop = _loop(script, line)
-    if running_numbers(script, loop, set(_tensors(script, loop))):
-        script, _ = spelled(script, _NUMBER)
-    return _fetched(script, line)
+    tensors = _tensors(script, loop)
+    numbers = running_numbers(script, loop, set(tensors))
+    computed = {name for number in numbers for name in number.statements}
+    found = [_Read(script, loop, name, computed) for name in tensors]
+    splices = [splice for read in found for splice in read.splices()]
+    starts = [start for number in numbers for start in number.starts]
+    for start in starts:
+        real, imports = spelling(script, _NUMBER, start)
+        splices += [*imports, Splice(*script.span(start.func), real)]
+    # Two tensors of one zip() share their loop's targets.
+    ordered = sorted(dict.fromkeys(splices), key=lambda splice: splice.start)
+    if any(one.end > other.start for one, other in pairwise(ordered)):
+        raise script.refuse("an element of one tensor is read by an element of another", line)
+    before = script.recorded(loop)
+    script = script.edit(ordered)
+    for read in found:
+        script = insert_before(script, before, f"{read.fetched} = {read.name}.numpy()\n")
+    return script
 
 
 def _in_place(script: Script, part: ast.comprehension) -> Iterator[Splice]:
@@ -59,27 +74,6 @@ def _loop(script: Script, line: int) -> StatementLoop:
     if not found:
         raise script.refuse("no tensor from outside of the loop is read element by element", line)
     return found[-1]
-
-
-def _fetched(script: Script, line: int) -> Script:
-    loop = _loop(script, line)
-    tensors = _tensors(script, loop)
-    numbers = running_numbers(script, loop, set(tensors))
-    computed = {name for number in numbers for name in number.statements}
-    found = [_Read(script, loop, name, computed) for name in tensors]
-    splices = [splice for read in found for splice in read.splices()]
-    for number in numbers:
-        for start in number.starts:
-            splices.append(Splice(*script.span(start.func), script.alias(_NUMBER, start) or ""))
-    # Two tensors of one zip() share their loop's targets.
-    ordered = sorted(dict.fromkeys(splices), key=lambda splice: splice.start)
-    if any(one.end > other.start for one, other in pairwise(ordered)):
-        raise script.refuse("an element of one tensor is read by an element of another", line)
-    before = script.recorded(loop)
-    script = script.edit(ordered)
-    for read in found:
-        script = insert_before(script, before, f"{read.fetched} = {read.name}.numpy()\n")
-    return script
 
 
 def _tensors(script: Script, loop: StatementLoop) -> list[str]:
