@@ -14,7 +14,7 @@ from unslow.fix.edit.statements import (
     insert_after,
     insert_before,
     replace_expression,
-    with_import,
+    spelled,
 )
 from unslow.fix.moves.call_arguments import remove_keyword, rename_call, set_keyword
 from unslow.fix.moves.decorators import decorate
@@ -204,7 +204,7 @@ CASES = [
     Case(
         "import a module",
         "for i in range(3):\n    use(i)\n",
-        lambda script, line: with_import(script, "tf")[0],
+        lambda script, line: spelled(script, "tf")[0],
         (),
         "never",
         "import tensorflow as tf",

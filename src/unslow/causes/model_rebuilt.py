@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -160,8 +159,6 @@ class ModelRebuilt(Cause):
                 if not detail.has_weights:
                     raise
         if detail.is_model and not detail.has_weights:
-            with suppress(CannotEdit):
-                return _object_once(script, lines)
             return Refusal(
                 "the model has no weights yet when it is compiled, so there is nothing to start "
                 "again from: give it an Input",
@@ -202,17 +199,6 @@ def _loaded_once(script: Script, line: int) -> Fix:
     note = "A file that changes while the program runs is not read again."
     files = {script.path: load_once(script, line).text}
     return Fix("keep what was loaded", Safety.REVIEW, files, note)
-
-
-def _object_once(script: Script, lines: Sequence[int]) -> Fix:
-    from unslow.fix.moves.hoist_object import object_once
-
-    note = (
-        "Each turn sets the weights of the one object; the optimizer's state, and random numbers "
-        "that a new object would draw, stay as the turn before left them."
-    )
-    files = {script.path: object_once(script, lines).text}
-    return Fix("make the object once, and reset it in each turn", Safety.REVIEW, files, note)
 
 
 def _spotted(source: Source, call: ast.Call) -> Iterator[Spot]:

@@ -20,7 +20,7 @@ from unslow.facts.functions import UnusualCall
 from unslow.facts.keras import Fit
 from unslow.facts.schema import Place
 from unslow.fix.edit.script import Script
-from unslow.model import Evidence, Finding, Fix, Location, Phase, Refusal, Run, Safety, Sample
+from unslow.model import Evidence, Finding, Fix, Location, Phase, Refusal, Run, Sample
 
 _WORTH = 0.10  # of a step: a pipeline that keeps up still waits a little now and then
 _CHEAP_CALL = 500e-6  # seconds: below, passing an element on costs as much as making it
@@ -191,15 +191,10 @@ class PythonInput(Cause):
         return _advice(remedy.python, is_new=made is not None and not made.same)
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
-        from unslow.fix.moves.choice_from_sums import choice_from_sums
         from unslow.fix.moves.dataset_cache import cache_fix
 
         plan = finding.detail  # of a cache; None where it would not help
         where = plan.behind.location if isinstance(plan, CachePlan) else None
-        drawn = choice_from_sums(script, finding.place.line) if plan is None else None
-        if drawn is not None:
-            title = "sum up the probabilities once, and draw the same numbers by these sums"
-            return Fix(title, Safety.EXACT, drawn.files)
         if not isinstance(plan, CachePlan) or where is None:
             return None
         return cache_fix(script.of(where.file), where, plan.behind.kind, plan)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 from unslow.syntax.class_families import share_objects
 from unslow.syntax.names import Named, is_none, sole_value
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 _COMPILERS = ("tf.function",)
 _PARTIALS = ("functools.partial",)
 Owner = TypeVar("Owner")
+_Mention: TypeAlias = type[ast.Name] | type[ast.Attribute]
 
 
 @dataclass(frozen=True)
@@ -301,7 +302,7 @@ class Called(Named):
         folders = PurePath(other.path).parts[:-1]
         return name == definition.name and package.partition(".")[0] in folders
 
-    def _mention_type(self, function: NamedFunction) -> type[ast.Attribute] | type[ast.Name]:
+    def _mention_type(self, function: NamedFunction) -> _Mention:
         return ast.Attribute if self.class_of_method(function) is not None else ast.Name
 
     def argument_for(
@@ -334,23 +335,16 @@ class Called(Named):
 
     def values_given(self, parameter: ast.arg) -> list[ast.expr]:
         """All that a parameter may hold, its default included; nothing if it may be more."""
-        function = self.parents[self.parents[parameter]]
-        if not isinstance(function, NAMED_FUNCTIONS) or function.decorator_list:
-            return []
-        unpacked = parameter in (function.args.vararg, function.args.kwarg)
-        if unpacked or not self._is_only_called(function):
-            return []
-        given = self.arguments_given(function)
-        found = [value for name, value, _ in given if name == parameter.arg]
-        default = default_of(function, parameter)
-        return found if default is None else [*found, default]
+        given = self.given_anywhere(parameter) or []
+        is_own = all(source is self for source, _ in given)
+        return [value for _, value in given] if is_own else []
 
     def other_files(self, mention: str) -> Iterator[Self]:
         """The program's other files in which a word occurs, where they are known."""
         return iter(())
 
     def given_anywhere(self, parameter: ast.arg) -> list[tuple[Self, ast.expr]] | None:
-        """As `values_given`, by the calls in every file of the program; None if it may be more."""
+        """What all calls in the program give to a parameter, by file; None if it may be more."""
         if parameter not in self._given:
             self._given[parameter] = None  # of a call inside of another file: not known
             self._given[parameter] = self._gather_given(parameter)
@@ -362,41 +356,37 @@ class Called(Named):
             return None
         if parameter in (function.args.vararg, function.args.kwarg):
             return None
-        owner, names, called = self.class_of_method(function), positional_names(function), []
-        called.append(function.name)
+        owner, names = self.class_of_method(function), positional_names(function)
+        called: list[tuple[str, _Mention]] = [(function.name, self._mention_type(function))]
         if owner is not None:
             names = names[1:]
-            called += [owner.name] if function.name == "__init__" else []
+            called += [(owner.name, ast.Name)] if function.name == "__init__" else []
         position = names.index(parameter.arg) if parameter.arg in names else None
         default = default_of(function, parameter)
         found = [] if default is None else [(self, default)]
-        for source, name in self._mentioning(called):
-            calls = self._calls_in(source, name)
-            if calls is None:
-                return None
-            given = [argument(call, parameter.arg, position) for call in calls]
-            found += [(source, value) for value in given if value is not None]
+        for name, mention in called:
+            for source in (self, *self.other_files(name)):
+                calls = self._calls_in(source, name, mention)
+                if calls is None:
+                    return None
+                given = [argument(call, parameter.arg, position) for call in calls]
+                found += [(source, value) for value in given if value is not None]
         return found
 
-    def _mentioning(self, names: Sequence[str]) -> Iterator[tuple[Self, str]]:
-        """Files of the program in which a function may be called by one of its names."""
-        for name in names:
-            for source in (self, *self.other_files(name)):
-                yield source, name
-
-    def _calls_in(self, source: Self, name: str) -> list[ast.Call] | None:
+    def _calls_in(self, source: Self, name: str, mention: _Mention) -> list[ast.Call] | None:
         """The calls in a file; None where one is not sure, or that file was asked by another."""
-        calls = source._calls_of_name(name)
-        if calls is None or (source is not self and self._is_elsewhere):
+        if source is self:
+            return self._calls_of_name(self.every(mention), name)
+        if self._is_elsewhere:
             return None
-        source._is_elsewhere = self._is_elsewhere or source is not self
-        return calls
+        source._is_elsewhere = True
+        mentions = [*source.every(ast.Name), *source.every(ast.Attribute)]
+        return source._calls_of_name(mentions, name)
 
-    def _calls_of_name(self, name: str) -> list[ast.Call] | None:
+    def _calls_of_name(self, mentions: Sequence[ast.expr], name: str) -> list[ast.Call] | None:
         """All calls of functions of a name; None where it is used in any other way."""
-        nodes = [*self.every(ast.Name), *self.every(ast.Attribute)]
         calls = []
-        for node in nodes:
+        for node in mentions:
             if last_name(node) != name:
                 continue
             match self.parents[node]:
@@ -405,14 +395,6 @@ class Called(Named):
                 case _:
                     return None
         return calls
-
-    def _is_only_called(self, function: NamedFunction) -> bool:
-        """Whether every mention of a function is a call, with arguments that are written out."""
-        calls = self.possible_calls(function)
-        called = {call.func for call in calls}
-        nodes = self.every(self._mention_type(function))
-        mentions = [node for node in nodes if last_name(node) == function.name]
-        return all(map(is_spelled_out, calls)) and all(node in called for node in mentions)
 
 
 def is_spelled_out(call: ast.Call) -> bool:

@@ -8,7 +8,7 @@ import pytest
 
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import CannotEdit, Script
-from unslow.fix.edit.statements import delete, insert_before, with_import
+from unslow.fix.edit.statements import delete, insert_before, spelled
 
 TEXT = """\
 import tensorflow as tf
@@ -180,7 +180,7 @@ def test_a_dotted_name_is_spelled_as_the_user_would(
     ],
 )
 def test_a_missing_import_goes_to_the_right_place(before: str, after: str) -> None:
-    assert with_import(Script("train.py", before), "tf")[0].text == after
+    assert spelled(Script("train.py", before), "tf")[0].text == after
 
 
 def test_a_text_that_does_not_parse_is_said_so_with_its_line() -> None:

@@ -103,11 +103,27 @@ def replaced(script: Script, place: ast.expr, new: str) -> Splice:
     return Splice(start, end, new if bare else f"({new})")
 
 
-def with_import(script: Script, module: str) -> tuple[Script, str]:
-    """The script with a module imported at its top, and how the module is spelled there."""
-    spelled = script.alias(module)
-    if spelled is not None:
-        return script, spelled
+def spelling(script: Script, name: str, at: ast.AST | None = None) -> tuple[str, list[Splice]]:
+    """A dotted name such as `tf.constant` as the user writes it, with the import that it lacks."""
+    found = script.alias(name, at)
+    if found is not None:
+        return found, []
+    module, _, rest = name.partition(".")
+    top, edits = script.alias(module), []
+    if top is None:
+        top, made = _import(script, module)
+        edits = [made]
+    return f"{top}.{rest}" if rest else top, edits
+
+
+def spelled(script: Script, name: str, at: ast.AST | None = None) -> tuple[Script, str]:
+    """As `spelling`, with the import made: what was found in the script must be found again."""
+    found, edits = spelling(script, name, at)
+    return (script.edit(edits) if edits else script), found
+
+
+def _import(script: Script, module: str) -> tuple[str, Splice]:
+    """The import of a module at the top of a script, and how the module is spelled then."""
     module, usual = _USUAL.get(module, (module, module))
     name = usual if script.fresh(usual) == usual else module
     line = f"import {module} as {name}" if name != module else f"import {module}"
@@ -124,14 +140,4 @@ def with_import(script: Script, module: str) -> tuple[Script, str]:
         position = script.lines.stop(last.end_lineno or last.lineno)
     else:
         position = script.lines.start(first_line(body[0])) if body else len(script.lines.text)
-    return script.edit([at_end(script, position, f"{line}{script.lines.newline}")]), name
-
-
-def spelled(script: Script, name: str, at: ast.AST | None = None) -> tuple[Script, str]:
-    """A dotted name such as `tensorflow.constant` as the user writes it, imported if needed."""
-    found = script.alias(name, at)
-    if found is not None:
-        return script, found
-    module, _, rest = name.partition(".")
-    script, top = with_import(script, module)
-    return script, f"{top}.{rest}" if rest else top
+    return name, at_end(script, position, f"{line}{script.lines.newline}")

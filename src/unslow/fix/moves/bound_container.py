@@ -9,18 +9,11 @@ from contextlib import suppress
 from unslow.fix.edit.blocks import statement
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
-from unslow.fix.edit.statements import insert_after, replaced, spelled
+from unslow.fix.edit.statements import insert_after, replaced, spelling
 from unslow.fix.moves.call_arguments import keyword_set
 from unslow.fix.moves.shapes import call_by, is_call, names_in
 from unslow.syntax.literals import Obstacle, find_literal
-from unslow.syntax.nodes import (
-    inside,
-    is_constant,
-    is_stored,
-    last_name,
-    receiver_of,
-    words,
-)
+from unslow.syntax.nodes import inside, is_constant, is_stored, last_name, receiver_of, words
 
 _DEQUE = "collections.deque"
 _CACHES = ("functools.cache", "functools.lru_cache")
@@ -67,13 +60,11 @@ def bounded_cache(script: Script, line: int) -> Script:
     function = script.function_at(line)
     if function is None:
         raise script.refuse("no function is cached there", line)
-    is_cached = any(_is_cache(script, each) for each in function.decorator_list)
+    cached = [each for each in function.decorator_list if _is_cache(script, each)]
     reason = f"`{function.name}` is not cached by a decorator of Python's"
-    script.refuse_if(not is_cached, reason, function)
-    script, name = spelled(script, "functools.lru_cache", function)
-    function = script.function_at(line) or function  # an import may have moved it
-    made = next(each for each in function.decorator_list if _is_cache(script, each))
-    return script.edit([Splice(*script.span(made), f"{name}(maxsize={_LATEST})")])
+    script.refuse_if(not cached, reason, function)
+    name, imports = spelling(script, "functools.lru_cache", function)
+    return script.edit([*imports, Splice(*script.span(cached[0]), f"{name}(maxsize={_LATEST})")])
 
 
 def _is_cache(script: Script, decorator: ast.expr) -> bool:
@@ -137,11 +128,11 @@ def keep_latest(script: Script, line: int, path: str) -> Script:
     for use in _elements(script, path):
         if not is_stored(use) and not _fits_a_deque(script, use):
             raise script.refuse(f"`{path}` is used as a whole here", use)
-    script, name = spelled(script, _DEQUE, made)
-    value = _maker(script, line, path)  # an import may have moved it
+    name, imports = spelling(script, _DEQUE, made)
     new = f"{name}(maxlen={_LATEST})"
-    is_factory = isinstance(value, ast.Name)  # the `list` of `defaultdict(list)`
-    return script.edit([replaced(script, value, f"lambda: {new}" if is_factory else new)])
+    is_factory = isinstance(made, ast.Name)  # the `list` of `defaultdict(list)`
+    new = f"lambda: {new}" if is_factory else new
+    return script.edit([*imports, replaced(script, made, new)])
 
 
 def keep_tail(script: Script, line: int, path: str) -> tuple[Script, int] | None:

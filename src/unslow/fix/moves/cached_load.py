@@ -7,15 +7,11 @@ import ast
 from unslow.fix.edit.blocks import put_above
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
-from unslow.fix.edit.statements import spelled
+from unslow.fix.edit.statements import spelling
 from unslow.fix.moves.shapes import call_by, calls_of, outermost_definition, reads
 from unslow.syntax.nodes import NamedFunction, last_name, words
 
-_LOADERS = (
-    "keras.models.load_model",
-    "keras.saving.load_model",
-    "tf.saved_model.load",
-)
+_LOADERS = ("keras.models.load_model", "keras.saving.load_model", "tf.saved_model.load")
 _CACHE = "functools.cache"
 # What is done with a model that leaves it as it is.
 _HARMLESS = words(
@@ -33,11 +29,9 @@ def load_once(script: Script, line: int) -> Script:
     """The call that loads a model goes into a cached function: one load per path."""
     call = script.needed(_load(script, line), "no model is loaded on this line", line)
     _require_unchanged(script, call)
-    script, cache = spelled(script, _CACHE)
-    moved = _load(script, line)  # an import may have moved it
-    assert moved is not None
-    top = outermost_definition(script, moved) or script.statement_of(moved)
-    return script.edit(_edits(script, moved, top, cache))
+    cache, imports = spelling(script, _CACHE)
+    top = outermost_definition(script, call) or script.statement_of(call)
+    return script.edit([*imports, *_edits(script, call, top, cache)])
 
 
 def _load(script: Script, line: int) -> ast.Call | None:

@@ -14,15 +14,7 @@ from unslow.fix.moves.compile_metric import compile_metric, metric_at
 from unslow.fix.moves.compile_step import compile_function
 from unslow.fix.moves.shapes import DRAWS, call_by, reads
 from unslow.syntax.library import Kind
-from unslow.syntax.nodes import (
-    NamedFunction,
-    argument,
-    dotted,
-    inside,
-    last_name,
-    method_of,
-    words,
-)
+from unslow.syntax.nodes import NamedFunction, argument, dotted, inside, last_name, method_of, words
 
 _FUNCTION = "tf.function"
 _ANY_SHAPE = {"reduce_retracing": "True"}

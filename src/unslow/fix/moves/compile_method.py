@@ -16,12 +16,7 @@ from unslow.fix.moves.graph_rules import offence
 from unslow.fix.moves.kept_model import is_one_of_a_kind
 from unslow.fix.moves.shapes import DRAWS, call_by, mentions
 from unslow.syntax.class_families import share_objects
-from unslow.syntax.nodes import (
-    NamedFunction,
-    inside,
-    parameter_names,
-    values_taken,
-)
+from unslow.syntax.nodes import NamedFunction, inside, parameter_names, values_taken
 from unslow.syntax.uses import uses
 
 

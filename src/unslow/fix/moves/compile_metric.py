@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from unslow.fix.edit.blocks import put_above
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
-from unslow.fix.edit.statements import replaced, spelled
+from unslow.fix.edit.statements import replaced, spelling
 from unslow.fix.moves.captured_values import called_in_loop
 from unslow.fix.moves.hoist import dependence
 from unslow.fix.moves.shapes import only_binding, reads
@@ -43,11 +43,8 @@ def metric_at(script: Script, line: int) -> ast.Name | None:
 
 def compile_metric(script: Script, receiver: ast.Name) -> Script:
     """`update_state` and `result` as tf.functions; a metric of each turn is made once and reset."""
-    line, name = script.recorded(receiver), receiver.id
-    script, compiler = spelled(script, "tf.function", receiver)
-    found = metric_at(script, line)
-    assert found is not None
-    metric = _metric(script, found)
+    name, metric = receiver.id, _metric(script, receiver)
+    compiler, imports = spelling(script, "tf.function", receiver)
     again = metric.loop in script.loops_around(metric.made)
     used = {method_of(call) for call in metric.calls}
     names = {
@@ -58,7 +55,7 @@ def compile_metric(script: Script, receiver: ast.Name) -> Script:
     rows = [script.source(metric.made)] if again else []
     for method, new in names.items():
         rows.append(f"{new} = {compiler}({name}.{method}, reduce_retracing=True)")
-    splices = [put_above(script, metric.loop, *rows)]
+    splices = [*imports, put_above(script, metric.loop, *rows)]
     if again:
         splices.append(Splice(*script.span(metric.made), f"{name}.reset_state()"))
     for call in metric.calls:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
+from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import CannotEdit, Script
-from unslow.fix.edit.statements import replaced, with_import
+from unslow.fix.edit.statements import replaced, spelling
 from unslow.fix.moves.captured_values import called_in_loop, captured, reset_objects
 from unslow.fix.moves.decorators import decorate
 from unslow.fix.moves.defer_statement import move_out
@@ -59,17 +60,7 @@ def compile_step(
             return _inline_step(script, step, keywords)
         except Offends as problem:
             script = move_out(script, problem.offence, problem.statements)
-        except NotImported:
-            before, (script, _) = script, with_import(script, "tf")
-            if script == before:
-                raise script.refuse(
-                    "TensorFlow is imported too late for a function before this step", step.update
-                ) from None
     raise CannotEdit("too much of the step is Python's", update_line)
-
-
-class NotImported(Exception):
-    """TensorFlow cannot be named where the compiled function is to stand."""
 
 
 def _varies(script: Script) -> bool:
@@ -179,11 +170,6 @@ def compile_function(
     """Decorates a function that a graph can keep as a whole; CannotEdit says what forbids it."""
     _require_compilable(script, function)
     line = script.recorded(function)
-    if script.alias("tf", function) is None:
-        script, _ = with_import(script, "tf")
-        found = script.function_at(line)
-        assert found is not None
-        function = found
     try:
         wrapped = _whole_function(script, function)
     except Offends as problem:
@@ -193,10 +179,7 @@ def compile_function(
         compiled = tensors.function_at(line)
         assert compiled is not None
         return compile_function(tensors, compiled, keywords)
-    try:
-        return _decorated(script, function, wrapped, keywords)
-    except NotImported:
-        raise script.refuse("TensorFlow is imported too late for this function", function) from None
+    return _decorated(script, function, wrapped, keywords)
 
 
 def _decorated(
@@ -207,20 +190,21 @@ def _decorated(
 ) -> Script:
     line = script.recorded(function)
     if wrapped:
-        known = _known_tensorflow(script, function)
+        known, imports = _known_tensorflow(script, function)
         # The function's body stays as it is, so its line still finds it.
         tensors = [
             replaced(script, node, f"{known}.constant({script.source(node)})") for node in wrapped
         ]
-        script = script.edit(tensors)
+        script = script.edit([*imports, *tensors])
     return decorate(script, line, keywords)
 
 
-def _known_tensorflow(script: Script, node: ast.AST) -> str:
-    known = script.alias("tf", node)
-    if known is None:
-        raise NotImported
-    return known
+def _known_tensorflow(script: Script, node: ast.AST) -> tuple[str, list[Splice]]:
+    """How TensorFlow is spelled at a node, with the import that it lacks."""
+    known, imports = spelling(script, "tf", node)
+    is_late = not imports and script.alias("tf", node) is None
+    script.refuse_if(is_late, "TensorFlow is imported too late for a function here", node)
+    return known, imports
 
 
 def _require_compilable(script: Script, function: NamedFunction) -> None:
@@ -319,7 +303,7 @@ def _first_that_works(
 
 
 def _lift_out(script: Script, plan: Plan, name: str, keywords: Mapping[str, str]) -> Script:
-    known = _known_tensorflow(script, plan.before)
+    known, imports = _known_tensorflow(script, plan.before)
     options = ", ".join(f"{key}={value}" for key, value in keywords.items())
     decorator = f"{known}.function({options})" if options else f"{known}.function"
     new = NewFunction(
@@ -330,4 +314,4 @@ def _lift_out(script: Script, plan: Plan, name: str, keywords: Mapping[str, str]
         {item: f"{known}.constant({item})" for item in plan.tensors},
         plan.method_of,
     )
-    return script.edit(lifted(script, plan.part, new))
+    return script.edit([*imports, *lifted(script, plan.part, new)])

@@ -7,7 +7,7 @@ import ast
 from unslow.fix.edit.blocks import put_above
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
-from unslow.fix.edit.statements import spelled
+from unslow.fix.edit.statements import spelling
 from unslow.syntax.library import TENSOR_LIKE, Kind
 from unslow.syntax.nodes import NamedFunction, inside, is_stored, parameter_names
 from unslow.syntax.scopes import Binding
@@ -29,9 +29,6 @@ def constants_outside(script: Script, line: int) -> Script:
         raise script.refuse("the line is in no function", line)
     if script.function_of(function) is not None or script.class_of_method(function) is not None:
         raise script.refuse("the function is not at the module's level", function)
-    script, _ = spelled(script, _CONSTANT)
-    function = script.function_at(line)
-    assert function is not None
     reads = _arrays(script, function)
     script.refuse_if(not reads, "no array of the module is handed to TensorFlow there", line)
     return _replaced(script, function, reads)
@@ -70,11 +67,11 @@ def _is_array_before(script: Script, binding: Binding, function: NamedFunction) 
 
 
 def _replaced(script: Script, function: NamedFunction, reads: list[ast.Name]) -> Script:
-    constant = script.alias(_CONSTANT, function)
-    if constant is None:
-        raise script.refuse("TensorFlow is imported too late for this function", function)
+    constant, imports = spelling(script, _CONSTANT, function)
+    is_late = not imports and script.alias(_CONSTANT, function) is None
+    script.refuse_if(is_late, "TensorFlow is imported too late for this function", function)
     names = {node.id: script.fresh(f"{node.id}_tensor") for node in reads}
     rows = [f"{new} = {constant}({old})" for old, new in names.items()]
     made = put_above(script, function, *rows, blank_lines=2)
     uses_ = [Splice(*script.span(node), names[node.id]) for node in reads]
-    return script.edit([made, *uses_])
+    return script.edit([*imports, made, *uses_])

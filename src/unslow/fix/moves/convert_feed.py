@@ -7,7 +7,7 @@ import ast
 from unslow.fix.edit.blocks import put_above
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import CannotEdit, Script
-from unslow.fix.edit.statements import spelled
+from unslow.fix.edit.statements import spelling
 from unslow.fix.moves.hoist import dependence
 from unslow.fix.moves.shapes import only_binding, outermost_loop, reads
 from unslow.syntax.nodes import StatementLoop, argument, dotted, method_of
@@ -22,15 +22,14 @@ def converted_once(script: Script, line: int, position: int, dtype: str, order: 
     name = path.rpartition(".")[2]
     if name.endswith(("_ordered", f"_{dtype}")):
         return script  # converted before
-    script, numpy = spelled(script, "numpy", _outermost(script, base))
-    base = _array(script, line, position)  # an import may have moved it
     loop = _outermost(script, base)
+    numpy, imports = spelling(script, "numpy", loop)
     new = script.fresh(f"{name.lstrip('_')}_{'ordered' if order else dtype}")
     made = f"{numpy}.asarray({path}, dtype={numpy}.{dtype})"
     if order:
         made = f"{numpy}.ascontiguousarray({path})"
     row = put_above(script, loop, f"{new} = {made}")
-    return script.edit([row, Splice(*script.span(base), new)])
+    return script.edit([*imports, row, Splice(*script.span(base), new)])
 
 
 def _array(script: Script, line: int, position: int) -> ast.expr:

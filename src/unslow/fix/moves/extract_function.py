@@ -10,14 +10,7 @@ from unslow.fix.edit.blocks import above, in_place, indent, reindented, unit
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.syntax.dataflow import flow, live_after
-from unslow.syntax.nodes import (
-    DEFINITIONS,
-    FUNCTIONS,
-    NamedFunction,
-    inside,
-    own_nodes,
-    words,
-)
+from unslow.syntax.nodes import DEFINITIONS, FUNCTIONS, NamedFunction, inside, own_nodes, words
 from unslow.syntax.uses import declared, jumps, uses
 
 _SCOPE_BOUND = words("super locals vars eval exec __class__")

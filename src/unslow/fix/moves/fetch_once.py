@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
-from unslow.fix.edit.statements import insert_before, spelled
+from unslow.fix.edit.statements import insert_before, spelling
 from unslow.fix.moves.running_numbers import running_numbers
 from unslow.fix.moves.shapes import call_by, is_call, mentions, names_in, reads
 from unslow.syntax.library import TENSOR_LIKE, Kind
@@ -40,9 +40,22 @@ def fetch_once(script: Script, line: int) -> Fetched:
     if in_place:
         return Fetched(script.edit(in_place), is_exact=True)
     loop = _loop(script, line)
-    if running_numbers(script, loop, set(_tensors(script, loop))):
-        script, _ = spelled(script, _NUMBER)
-    return _fetched(script, line)
+    tensors = _tensors(script, loop)
+    numbers = running_numbers(script, loop, set(tensors))
+    computed = {name for number in numbers for name in number.statements}
+    found = [_Read(script, loop, name, computed) for name in tensors]
+    is_exact = not any(read.is_rounded_later() for read in found)
+    splices = [splice for read in found for splice in read.splices()]
+    starts = [start for number in numbers for start in number.starts]
+    for start in starts:
+        real, imports = spelling(script, _NUMBER, start)
+        splices += [*imports, Splice(*script.span(start.func), real)]
+    before = script.recorded(loop)
+    # Two tensors of one zip() share their loop's targets.
+    script = script.edit(list(dict.fromkeys(splices)))
+    for read in found:
+        script = insert_before(script, before, f"{read.fetched} = {read.name}.numpy()\n")
+    return Fetched(script, is_exact)
 
 
 def _in_place(script: Script, part: ast.comprehension) -> Iterator[Splice]:
@@ -64,25 +77,6 @@ def _loop(script: Script, line: int) -> StatementLoop:
     if not found:
         raise script.refuse("no tensor from outside of the loop is read element by element", line)
     return found[-1]
-
-
-def _fetched(script: Script, line: int) -> Fetched:
-    loop = _loop(script, line)
-    tensors = _tensors(script, loop)
-    numbers = running_numbers(script, loop, set(tensors))
-    computed = {name for number in numbers for name in number.statements}
-    found = [_Read(script, loop, name, computed) for name in tensors]
-    is_exact = not any(read.is_rounded_later() for read in found)
-    splices = [splice for read in found for splice in read.splices()]
-    for number in numbers:
-        for start in number.starts:
-            splices.append(Splice(*script.span(start.func), script.alias(_NUMBER, start) or ""))
-    before = script.recorded(loop)
-    # Two tensors of one zip() share their loop's targets.
-    script = script.edit(list(dict.fromkeys(splices)))
-    for read in found:
-        script = insert_before(script, before, f"{read.fetched} = {read.name}.numpy()\n")
-    return Fetched(script, is_exact)
 
 
 def _tensors(script: Script, loop: StatementLoop) -> list[str]:

@@ -9,12 +9,7 @@ from dataclasses import dataclass
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import insert_before
-from unslow.fix.moves.call_arguments import (
-    call,
-    keyword_removed,
-    keyword_set,
-    rename_call,
-)
+from unslow.fix.moves.call_arguments import call, keyword_removed, keyword_set, rename_call
 from unslow.fix.moves.shapes import reads
 from unslow.syntax.nodes import argument, has_starred
 

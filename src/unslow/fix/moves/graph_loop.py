@@ -8,10 +8,10 @@ from contextlib import suppress
 
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import CannotEdit, Script
-from unslow.fix.edit.statements import replaced, spelled
+from unslow.fix.edit.statements import replaced, spelling
 from unslow.fix.moves.extract_function import read_afterwards
 from unslow.fix.moves.shapes import is_arithmetic, is_call, mentions
-from unslow.fix.moves.tensor_array import MOVE_AXIS, Collection, arrays, collected, python_starts
+from unslow.fix.moves.tensor_array import Collection, arrays, collected, python_starts
 from unslow.fix.moves.while_loop import while_loop
 from unslow.syntax.dataflow import flow
 from unslow.syntax.library import TENSOR_LIKE
@@ -76,22 +76,20 @@ def range_to_graph(script: Script, line: int) -> Script:
         raise script.refuse("the loop is in no function", loop)
     collections = _plain_collections(script, loop, _is_converted(script, function))
     carried = _carried(script, function, loop, {collection.name for collection in collections})
-    spelling = {}
-    for name in ("tf.range", "tf.TensorArray", MOVE_AXIS, "tf.while_loop"):
-        script, spelling[name] = spelled(script, name, _loop(script, line))
-    loop = _loop(script, line)
-    assert loop is not None and isinstance(loop.iter, ast.Call)
-    splices = list(_real_starts(script, loop))
+    assert isinstance(loop.iter, ast.Call)
+    counter, imports = spelling(script, "tf.range", loop)
+    splices = [*imports, *_real_starts(script, loop)]
     backwards = _counted_down(script, loop)
     if backwards is not None:
-        counted = f"{spelling['tf.range']}({script.source(backwards)} - 1, -1, -1)"
+        counted = f"{counter}({script.source(backwards)} - 1, -1, -1)"
         return script.edit([*splices, replaced(script, loop.iter, counted)])
     for collection in collected(script, loop):
-        splices += arrays(script, collection, spelling)
+        splices += arrays(script, collection)
     if loop_function(script, line) == "tf.range":
-        return script.edit([*splices, replaced(script, loop.iter.func, spelling["tf.range"])])
+        return script.edit([*splices, replaced(script, loop.iter.func, counter)])
     names = carried.union(collection.name for collection in collections)
-    return script.edit(while_loop(script, loop, names, splices, spelling["tf.while_loop"]))
+    runs, _ = spelling(script, "tf.while_loop", loop)
+    return script.edit(while_loop(script, loop, names, splices, runs))
 
 
 def _plain_collections(script: Script, loop: ast.For, branches: bool) -> list[Collection]:

@@ -8,16 +8,10 @@ from dataclasses import dataclass
 from unslow.fix.edit.blocks import above, indent, reindented, removal, statement, unit
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
-from unslow.fix.edit.statements import spelled
+from unslow.fix.edit.statements import spelling
 from unslow.fix.moves.captured_values import captured, reset_objects
 from unslow.fix.moves.graph_rules import ARRAY_ONLY
-from unslow.fix.moves.shapes import (
-    call_by,
-    mentions,
-    method_named,
-    names_in,
-    outermost_definition,
-)
+from unslow.fix.moves.shapes import call_by, mentions, method_named, names_in, outermost_definition
 from unslow.fix.moves.tensor_arguments import needs_python, use_of_number
 from unslow.fix.moves.tensor_lists import bound_around
 from unslow.syntax.library import Kind
@@ -68,10 +62,8 @@ def closure_once(script: Script, line: int) -> Script:
     _require_movable(script, closure)
     names = [_PARTIAL] if closure.handed_on else []
     names += ["tf"] if any(_as_tensor(script, closure, name) for name in closure.captured) else []
-    missing = next((name for name in names if script.alias(name, node) is None), None)
-    if missing is not None:
-        return closure_once(spelled(script, missing)[0], line)
-    return script.edit(_edits(script, closure))
+    imports = [edit for name in names for edit in spelling(script, name, node)[1]]
+    return script.edit([*imports, *_edits(script, closure)])
 
 
 def _closure(script: Script, node: ast.stmt, around: NamedFunction) -> _Closure:
@@ -97,8 +89,7 @@ def _wrapped(script: Script, node: ast.Assign, around: NamedFunction) -> NamedFu
     """The function that `step = tf.function(step)` compiles."""
     match node:
         case ast.Assign(
-            targets=[ast.Name(id=target)],
-            value=ast.Call(func=function, args=[ast.Name(id=name)]),
+            targets=[ast.Name(id=target)], value=ast.Call(func=function, args=[ast.Name(id=name)])
         ) if script.name(function) == _FUNCTION:
             script.refuse_if(target != name, f"`{name}` and `{target}` are two names for it", node)
             inner = [each for each in around.body if isinstance(each, NAMED_FUNCTIONS)]
@@ -259,7 +250,7 @@ def _handed_on(script: Script, closure: _Closure, use: ast.Name, name: str) -> S
     """`return step` becomes `return functools.partial(step, model=model)`."""
     called = f"{closure.holder}.{name}" if closure.holder is not None else name
     given = [f"{each}={_as_tensor(script, closure, each) or each}" for each in closure.captured]
-    partial = script.alias(_PARTIAL, use)
+    partial, _ = spelling(script, _PARTIAL, use)
     text = f"{partial}({', '.join([called, *given])})" if given else called
     return Splice(*script.span(use), text)
 

@@ -176,12 +176,12 @@ def _last_binding(script: Script, data: ast.Name, bindings: Sequence[Binding]) -
 
 def _in_init(script: Script, node: ast.Call, data: ast.Attribute, endless: bool) -> Script:
     """`next(iter(self.data))` in a method: `self.batches` is made behind `self.data`."""
-    last = last_store(script, data)
+    last = _last_store(script, data)
     batches = f"{script.source(data.value)}.{script.fresh('batches')}"
     return _kept(script, node, last, batches, endless)
 
 
-def last_store(script: Script, data: ast.Attribute) -> ast.stmt:
+def _last_store(script: Script, data: ast.Attribute) -> ast.stmt:
     """The statement of `__init__` behind which an attribute never changes; raises if none is."""
     owner = script.enclosing_class(data)
     holder = data.value.id if isinstance(data.value, ast.Name) else ""

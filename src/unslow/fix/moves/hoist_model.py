@@ -9,11 +9,7 @@ from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import insert_before
 from unslow.fix.moves.call_arguments import without_argument
-from unslow.fix.moves.compile_once import (
-    compile_first_time,
-    compiled_in_helper,
-    learning_rate,
-)
+from unslow.fix.moves.compile_once import compile_first_time, compiled_in_helper, learning_rate
 from unslow.fix.moves.hoist import dependence, hoist_statement
 from unslow.fix.moves.kept_model import model_kept
 from unslow.fix.moves.shapes import only

@@ -9,9 +9,7 @@ from collections.abc import Iterator
 from unslow.facts.schema import Stack
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import delete, insert_before
-from unslow.fix.moves.captured_values import called_in_loop
 from unslow.fix.moves.hoist import dependence, hoist_statement
-from unslow.fix.moves.inline_helper import without_reset
 from unslow.fix.moves.shapes import is_text
 from unslow.syntax.literals import program_calls
 from unslow.syntax.nodes import NamedFunction, StatementLoop, last_name, words
@@ -66,27 +64,7 @@ def once_before_loop(script: Script, stack: Stack) -> Script:
         except CannotEdit:
             edited = _replaced(owner, node, node.value)
         return script.along(edited, owner)
-    line = stack[0].line
-    site = _repeated_call(script, line)
-    if site is None:
-        raise CannotEdit("what the loop calls does more than reset it", line)
-    return without_reset(script, line, script.recorded(site))
-
-
-def _repeated_call(script: Script, line: int) -> ast.Call | None:
-    """The one call of the function around a line that a loop comes by; others must set things
-    once."""
-    helper = script.function_at(line)
-    sites = script.possible_calls(helper) if helper is not None else []
-    repeated = [site for site in sites if _is_repeated(script, site)]
-    return repeated[0] if len(repeated) == 1 and len(sites) > 1 else None
-
-
-def _is_repeated(script: Script, site: ast.Call) -> bool:
-    around = script.function_of(site)
-    return bool(script.loops_around(site)) or (
-        around is not None and called_in_loop(script, around)
-    )
+    raise CannotEdit("what the loop calls does more than reset it", stack[0].line)
 
 
 def _replaced(script: Script, node: ast.stmt, call: ast.Call) -> Script:

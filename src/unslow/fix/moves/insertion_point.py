@@ -13,14 +13,7 @@ from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.moves.call_invariance import VARIABLES, Needs, own_name, set_by_init
 from unslow.fix.moves.session_feeds import tf_name
 from unslow.fix.moves.shapes import method_named, names_in
-from unslow.syntax.call_order import (
-    Home,
-    Users,
-    calls_reached,
-    first_use,
-    from_here,
-    surely_before,
-)
+from unslow.syntax.call_order import Home, Users, calls_reached, first_use, from_here, surely_before
 from unslow.syntax.names import is_builtin
 from unslow.syntax.nodes import (
     DEFINITIONS,

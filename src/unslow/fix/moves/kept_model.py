@@ -5,15 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from unslow.fix.edit.blocks import (
-    in_place,
-    indent,
-    laid_out,
-    put_above,
-    reindented,
-    removal,
-    unit,
-)
+from unslow.fix.edit.blocks import in_place, indent, laid_out, put_above, reindented, removal, unit
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import insert_before, replaced
@@ -30,14 +22,7 @@ from unslow.fix.moves.shapes import (
 )
 from unslow.fix.moves.tensor_lists import bound_around
 from unslow.syntax.callees import default_of
-from unslow.syntax.nodes import (
-    NamedFunction,
-    dotted,
-    inside,
-    is_stored,
-    parameter_names,
-    words,
-)
+from unslow.syntax.nodes import NamedFunction, dotted, inside, is_stored, parameter_names, words
 from unslow.syntax.python_types import PythonType, python_type
 from unslow.syntax.uses import changed, overlapping, uses
 

@@ -10,14 +10,7 @@ from unslow.fix.edit.script import Script
 from unslow.fix.moves.call_invariance import own_name, stays_the_same
 from unslow.fix.moves.insertion_point import harmless
 from unslow.fix.moves.session_feeds import Fed, fed, is_run, made_parts, tf_name
-from unslow.syntax.nodes import (
-    NamedFunction,
-    dotted,
-    header_calls,
-    inside,
-    last_name,
-    words,
-)
+from unslow.syntax.nodes import NamedFunction, dotted, header_calls, inside, last_name, words
 from unslow.syntax.python_types import is_plain
 from unslow.syntax.scopes import Binding
 

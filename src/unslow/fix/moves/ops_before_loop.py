@@ -12,7 +12,6 @@ from unslow.fix.edit.statements import find_expression, replaced
 from unslow.fix.moves.hoist import dependence, hoist_expression, hoist_statement
 from unslow.fix.moves.op_expressions import ACTS
 from unslow.fix.moves.ops_in_function import ops_in_function
-from unslow.fix.moves.ops_per_item import ops_per_item
 from unslow.fix.moves.session_feeds import fed, feeding, is_run, made_parts, op_name, tf_name
 from unslow.syntax.nodes import (
     NamedFunction,
@@ -37,7 +36,6 @@ def ops_once(
     them does more than make ops, and must stay where it is.
     """
     lines: set[int] = set()
-    loops: dict[int, Stack] = {}  # by line: of a loop in a function that a loop calls
     # By the line where a function begins that runs what it makes.
     functions: dict[int, list[Stack]] = {}
     for stack in stacks:
@@ -49,12 +47,8 @@ def ops_once(
         elif depth is None or within:
             line = stack[0][1] if stack else None
             raise CannotEdit("the loop around it is in another file", line)
-        elif _is_called_in_loop(script, stack[depth + 1 :]):
-            loops[stack[depth][1]] = stack[depth:]
         else:
             lines.add(stack[depth][1])
-    for line, stack in loops.items():
-        script = _once_for_each_item(script, line, stack)
     for ways in functions.values():
         leading = _frames(script, ways[0])
         imported = len(leading) < len(ways[0])
@@ -68,26 +62,9 @@ def _frames(script: Script, stack: Stack) -> list[tuple[int, str]]:
     return [(line, name) for file, line, name in stack if file == script.path]
 
 
-def _is_called_in_loop(script: Script, callers: Stack) -> bool:
-    """Whether a loop in any file of the program leads to a call, so that it comes repeatedly."""
-    texts = {**script.modules, script.path: script.origin.text}
-    known = [frame for frame in callers if frame[0] in texts]
-    return any(_stands_in_loop(Script(file, texts[file]), line) for file, line, _ in known)
-
-
 def _stands_in_loop(script: Script, line: int) -> bool:
     node = script.statement_at(line)
     return node is not None and bool(script.loops_around(node))
-
-
-def _once_for_each_item(script: Script, line: int, stack: Stack) -> Script:
-    """Ops in a loop of a function: in front of the loop they would still be made at every call."""
-    try:
-        return ops_per_item(script, line, _frames(script, stack))
-    except CannotEdit as problem:
-        with suppress(CannotEdit):
-            return _once(script, line)
-        raise problem
 
 
 def _names(frame: Frame) -> tuple[str, str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from unslow.fix.edit.blocks import put_above, removal, statement
 from unslow.fix.edit.script import Script
-from unslow.fix.edit.statements import replaced, spelled
+from unslow.fix.edit.statements import replaced, spelling
 from unslow.fix.moves.shapes import calls_of, is_call, only_binding, reads
 from unslow.syntax.nodes import COMPREHENSIONS, argument, dotted, inside, is_constant
 
@@ -49,9 +49,7 @@ def pairwise_distances(script: Script, line: int) -> Script:
     rows, columns = dotted(found.rows), dotted(found.columns)
     if rows is None or columns is None:
         raise script.refuse("the two matrices of which the pairs are made have no names", node)
-    for name in _NAMES:
-        if script.alias(name, found.call) is None:
-            return pairwise_distances(spelled(script, name, found.call)[0], line)
+    imports = dict.fromkeys(edit for name in _NAMES for edit in spelling(script, name, node)[1])
     made, text = _distances(script, found.call, rows, columns)
     place = script.statement_of(found.call)
     inner = [each for each in script.ancestors(found.call) if script.within(each, place)]
@@ -59,12 +57,12 @@ def pairwise_distances(script: Script, line: int) -> Script:
     script.refuse_if(own or hasattr(place, "body"), "it is computed in a larger expression", place)
     gone = [removal(script, [step]) for step in found.steps]
     above = put_above(script, place, *made)
-    return script.edit([*gone, above, replaced(script, found.call, text)])
+    return script.edit([*imports, *gone, above, replaced(script, found.call, text)])
 
 
 def _distances(script: Script, call: ast.Call, rows: str, columns: str) -> tuple[list[str], str]:
     """The statements in front of a reduction, and what takes its place."""
-    known = {name.rpartition(".")[2]: script.alias(name, call) for name in _NAMES}
+    known = {name.rpartition(".")[2]: spelling(script, name, call)[0] for name in _NAMES}
     words = {each: script.fresh(each) for each in ("row_squares", "column_squares", "products")}
     made = [row.format(rows=rows, columns=columns, **known, **words) for row in _CODE.splitlines()]
     # What rounds to less than nothing has no root.

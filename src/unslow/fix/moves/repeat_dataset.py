@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from unslow.fix.edit.script import Script
-from unslow.fix.edit.statements import insert_before, replaced, with_import
+from unslow.fix.edit.statements import insert_before, replaced, spelled
 from unslow.syntax.nodes import argument, first_line, method_of
 
 _DISTRIBUTES = "experimental_distribute_dataset"
@@ -19,7 +19,7 @@ def repeat_distributed(script: Script, line: int) -> Script:
     The line is that of the loop over the distributed dataset, outside of any graph.
     """
     _refuse_unequal_shards(script)
-    script, itertools = with_import(script, "itertools")
+    script, itertools = spelled(script, "itertools")
     script = _named(script, line)
     loop, call, data = _parts(script, line)
     if not isinstance(data, ast.Name):

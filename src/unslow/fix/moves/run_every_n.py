@@ -9,14 +9,7 @@ from unslow.fix.edit.blocks import in_place, indent, put_above, reindented, sibl
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.fix.moves.extract_function import read_afterwards
-from unslow.syntax.nodes import (
-    StatementLoop,
-    argument,
-    dotted,
-    inside,
-    last_name,
-    words,
-)
+from unslow.syntax.nodes import StatementLoop, argument, dotted, inside, last_name, words
 from unslow.syntax.uses import jumps, uses
 
 _BATCH_METHODS = words("on_train_batch_begin on_train_batch_end on_batch_begin on_batch_end")

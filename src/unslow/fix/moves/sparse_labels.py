@@ -6,7 +6,7 @@ import ast
 
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
-from unslow.fix.edit.statements import replaced, spelled
+from unslow.fix.edit.statements import replaced, spelling
 from unslow.fix.moves.shapes import reads
 from unslow.syntax.library import Kind
 from unslow.syntax.nodes import inside, is_constant, last_name, words
@@ -31,17 +31,15 @@ def sparse_labels(script: Script, line: int, name: str) -> Script:
     call = script.call_at(line, _TO_ONE_HOT)
     if call is None or not call.args:
         raise script.refuse(f"`{name}` is not made by `{_TO_ONE_HOT}` on this line", line)
-    asarray = ""
-    if script.kind(call.args[0]) is not Kind.ARRAY:  # the call also takes a list
-        script, asarray = spelled(script, "numpy.asarray")
-        call = script.call_at(line, _TO_ONE_HOT)
-        assert call is not None
     for read in reads(script.tree, name):
         columns = _asks_for_columns(script, read)
         script.refuse_if(columns, f"`{name}` is read by its columns here", read)
     integers = script.source(call.args[0])
-    labels = replaced(script, call, f"{asarray}({integers})" if asarray else integers)
-    return script.edit([labels, *_sparse(script)])
+    imports: list[Splice] = []
+    if script.kind(call.args[0]) is not Kind.ARRAY:  # the call also takes a list
+        asarray, imports = spelling(script, "numpy.asarray")
+        integers = f"{asarray}({integers})"
+    return script.edit([*imports, replaced(script, call, integers), *_sparse(script)])
 
 
 def _asks_for_columns(script: Script, read: ast.Name) -> bool:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from unslow.fix.edit.script import CannotEdit, Script
-from unslow.fix.edit.statements import replaced, spelled
+from unslow.fix.edit.statements import replaced, spelling
 from unslow.fix.moves.shapes import is_call, only_binding
 from unslow.syntax.nodes import NamedFunction, argument, given_values, inside, of_type, words
 
@@ -23,9 +23,8 @@ def stacked(script: Script, line: int) -> Script:
     places = list(_places(script, line))
     if not places:
         raise CannotEdit("the line converts no columns of `zip(*…)`", line)
-    script, numpy = spelled(script, "numpy", places[0])
-    splices = []
-    for call in _places(script, line):
+    numpy, splices = spelling(script, "numpy", places[0])
+    for call in places:
         value, dtype = argument(call, "value", 0), argument(call, "dtype", 1)
         assert value is not None and dtype is not None
         name = script.name(dtype).rpartition(".")[2]

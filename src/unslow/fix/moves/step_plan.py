@@ -93,11 +93,7 @@ def _require_tensors_given(script: Script, part: Part) -> None:
 
 
 def _require_graph(
-    script: Script,
-    run: Sequence[ast.stmt],
-    step: Step,
-    taken: set[str],
-    loop: StatementLoop | None,
+    script: Script, run: Sequence[ast.stmt], step: Step, taken: set[str], loop: StatementLoop | None
 ) -> None:
     """Raises where the run does something that a graph cannot keep."""
     found = (

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection
 
 from unslow.fix.edit.script import CannotEdit, Script
-from unslow.fix.edit.statements import replaced, spelled
+from unslow.fix.edit.statements import replaced, spelling
 from unslow.fix.moves.call_arguments import keyword_set
 from unslow.fix.moves.decorators import decorate
 from unslow.fix.moves.session_feeds import ASSIGNS
@@ -46,12 +46,11 @@ def number_as_tensor(
     value = _given(script, line, function, name, body)
     if is_call(script, value, *_TENSORS):
         return script
-    script, tensorflow = spelled(script, "tf", value)
+    tensorflow, imports = spelling(script, "tf", value)
     # Next to float tensors a Python int becomes a float; an int tensor would not.
     dtype = f", {tensorflow}.float32" if number == "int" and "computed" in kinds else ""
-    value = _given(script, line, function, name, body)  # an import may have moved it
     new = f"{tensorflow}.constant({script.source(value)}{dtype})"
-    return script.edit([replaced(script, value, new)])
+    return script.edit([*imports, replaced(script, value, new)])
 
 
 def parts_as_tensors(
@@ -72,11 +71,7 @@ def parts_as_tensors(
         for part, value in parts.items()
         if part == key or not isinstance(value, ast.Constant)
     }
-    known = source.alias("tf", next(iter(changing.values())))
-    if known is None:
-        imported = script.along(spelled(source, "tf")[0], source)
-        return parts_as_tensors(imported, line, function, leaf, body)
-    edits = []
+    known, edits = spelling(source, "tf", next(iter(changing.values())))
     for each, value in changing.items():
         uses_of = [node for node in inside(body.body, ast.expr) if ast.unparse(node) == each]
         kinds = {use_of_number(body, node, ()) for node in uses_of}

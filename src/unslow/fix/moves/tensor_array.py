@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
+from unslow.fix.edit.statements import spelling
 from unslow.fix.moves.shapes import is_call, only, reads, stores
 from unslow.syntax.nodes import (
     argument,
@@ -26,7 +27,7 @@ _OTHER_TYPE = words(
     " reduce_any reduce_all logical_and logical_or logical_not one_hot range bitcast complex"
     " is_finite is_nan top_k"
 )
-MOVE_AXIS = "tf.experimental.numpy.moveaxis"  # of a tensor of any rank, unlike tf.transpose
+_MOVE_AXIS = "tf.experimental.numpy.moveaxis"  # of a tensor of any rank, unlike tf.transpose
 
 
 @dataclass(frozen=True)
@@ -64,20 +65,19 @@ def collected(script: Script, loop: ast.For) -> Iterator[Collection]:
                     yield Collection(name, made, node, value, stacks, counter.id, count, like)
 
 
-def arrays(script: Script, found: Collection, spelling: Mapping[str, str]) -> list[Splice]:
-    """The edits that make a list an array of the graph; `spelling` has TensorFlow's names."""
+def arrays(script: Script, found: Collection) -> list[Splice]:
+    """The edits that make a list an array of the graph."""
     count, value = script.source(found.count), script.source(found.value)
-    new = f"{spelling['tf.TensorArray']}({found.like}.dtype, {count})"
+    array, _ = spelling(script, "tf.TensorArray", found.append)
+    new = f"{array}({found.like}.dtype, {count})"
     written = f"{found.name} = {found.name}.write({found.counter}, {value})"
-    edits = [
-        Splice(*script.span(found.made), new),
-        Splice(*script.span(found.append), written),
-    ]
+    edits = [Splice(*script.span(found.made), new), Splice(*script.span(found.append), written)]
     for stack in found.stacks:
         text = f"{found.name}.{_method_for(script, stack)}()"
         axis = _axis(stack)
         if axis != 0:
-            text = f"{spelling[MOVE_AXIS]}({text}, 0, {axis})"
+            moved, _ = spelling(script, _MOVE_AXIS, stack)
+            text = f"{moved}({text}, 0, {axis})"
         edits.append(Splice(*script.span(stack), text))
     return edits
 

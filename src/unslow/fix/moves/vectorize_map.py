@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
-from unslow.fix.edit.statements import spelled
+from unslow.fix.edit.statements import spelling
 from unslow.fix.moves.shapes import DRAWS, calls_of, is_call, names_in
 from unslow.syntax.nodes import (
     FUNCTIONS,
@@ -60,10 +60,8 @@ def vectorize_map(script: Script, line: int) -> Vectorized:
     _require_plain_options(script, call)
     names = list(_ops(script, function))
     given, done = script.source(function), script.source(elements)
-    script, name = spelled(script, _VECTORIZED, call)
-    call = _map_call(script, line)
-    assert call is not None
-    edited = script.edit([Splice(*script.span(call), f"{name}({given}, {done})")])
+    name, imports = spelling(script, _VECTORIZED, call)
+    edited = script.edit([*imports, Splice(*script.span(call), f"{name}({given}, {done})")])
     return Vectorized(edited, any(op.startswith(DRAWS) for op in names))
 
 
