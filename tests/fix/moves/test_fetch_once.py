@@ -152,3 +152,40 @@ def test_a_list_may_have_to_keep_tensors() -> None:
     kept = _TARGETS.replace("tf.constant(rows).numpy()", "{}")
     with pytest.raises(CannotEdit, match="may have to be a tensor"):
         fetch_once(Script("a.py", kept), 9)
+
+
+_ADVANTAGES = (
+    "import tensorflow as tf\nclass Agent:\n    def advantages(self, rewards, values, ends, last):\n"
+    "        rewards, values = tf.stack(rewards), tf.stack(values)\n"
+    "        ahead, after, out = tf.zeros_like(last), last, []\n"
+    "        for t in reversed(range(64)):\n            alive = 1.0 - ends[t]\n"
+    "            delta = rewards[t] + self.gamma * after * alive - values[t]\n"
+    "            ahead = delta + self.decay * alive * ahead\n            after = values[t]\n"
+    "            out.append(ahead)\n        return tf.stack(out[::-1])\n"
+    "def learn(agent, games):\n    return agent.advantages(*games.rewards())\n"
+)
+
+
+def test_names_that_are_computed_of_each_other_are_all_numpys() -> None:
+    after = fetch_once(Script("a.py", _ADVANTAGES), 8).script.text
+    assert "ahead, after, out = tf.zeros_like(last).numpy(), np.asarray(last), []\n" in after
+    assert "rewards_values = rewards.numpy()\n" in after
+    assert "delta = rewards_values[t] + self.gamma * after * alive - values_values[t]\n" in after
+    assert "            after = values_values[t]\n" in after
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("    return agent.adv", "    with tf.GradientTape() as tape:\n        return agent.adv"),
+        ("def advantages(", "def call("),
+        ("ahead = delta + self.decay * alive * ahead", "ahead += delta"),
+        ("self.decay * alive", "tf.exp(alive)"),
+        ("return tf.stack(out[::-1])", "return out"),
+    ],
+    ids=["under a tape", "called by Keras", "updated in place", "another op", "a list of tensors"],
+)
+def test_what_may_need_a_gradient_or_a_tensor_is_left_alone(old: str, new: str) -> None:
+    assert old in _ADVANTAGES
+    with pytest.raises(CannotEdit):
+        fetch_once(Script("a.py", _ADVANTAGES.replace(old, new)), 8)

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
-from unslow.fix.edit.statements import insert_before, spelling
-from unslow.fix.moves.running_numbers import running_numbers
+from unslow.fix.edit.statements import insert_before
+from unslow.fix.moves.running_numbers import running_numbers, starting_values
 from unslow.fix.moves.shapes import call_by, is_call, mentions, names_in, reads
 from unslow.syntax.library import TENSOR_LIKE, Kind
 from unslow.syntax.nodes import StatementLoop, inside, is_stored, last_name
@@ -18,7 +18,6 @@ from unslow.syntax.python_types import STATIC_ATTRIBUTES
 from unslow.syntax.uses import bound_in
 
 _TO_PYTHON = ("float", "int", "bool", "str")
-_NUMBER = "numpy.float32"
 _WRAPPERS = ("zip", "enumerate", "reversed")
 
 
@@ -46,10 +45,7 @@ def fetch_once(script: Script, line: int) -> Fetched:
     found = [_Read(script, loop, name, computed) for name in tensors]
     is_exact = not any(read.is_rounded_later() for read in found)
     splices = [splice for read in found for splice in read.splices()]
-    starts = [start for number in numbers for start in number.starts]
-    for start in starts:
-        real, imports = spelling(script, _NUMBER, start)
-        splices += [*imports, Splice(*script.span(start.func), real)]
+    splices += starting_values(script, numbers)
     before = script.recorded(loop)
     # Two tensors of one zip() share their loop's targets.
     script = script.edit(list(dict.fromkeys(splices)))

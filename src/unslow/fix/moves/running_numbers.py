@@ -3,46 +3,103 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
+from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
-from unslow.fix.moves.shapes import call_by, is_call, reads, stores
-from unslow.syntax.library import TENSOR_LIKE
-from unslow.syntax.nodes import StatementLoop, dotted, inside, is_stored
+from unslow.fix.edit.statements import spelling
+from unslow.fix.moves.shapes import call_by, is_call, names_in, reads, stores
+from unslow.syntax.library import TENSOR_LIKE, Kind
+from unslow.syntax.nodes import StatementLoop, inside, is_stored, last_name, words
 
-_STACKS = ("tf.stack", "tf.convert_to_tensor", "tf.constant", "numpy.array", "numpy.stack")
+_FLOAT = "numpy.float32"
+_ARRAY = "numpy.asarray"
+_STACKS = words(
+    "tf.stack tf.concat tf.convert_to_tensor tf.constant numpy.array numpy.stack numpy.concatenate"
+)
+_FILLING = ("append", "insert", "reverse")
+# Methods that Keras calls while it watches for gradients.
+_WATCHED = words("__call__ call compute_loss compute_loss_and_updates train_step")
 
 
-@dataclass(frozen=True)
+@dataclass
 class Number:
-    """`total = tf.constant(0.0)`, then computed of itself and of elements."""
+    """A name that a loop computes from elements of fetched tensors and from other such names."""
 
     name: str
-    starts: list[ast.Call]  # the constants that it begins with
-    statements: list[ast.AST]  # that compute it
+    starts: list[ast.expr] = field(default_factory=list)  # what it is before the loop, or reset to
+    statements: list[ast.AST] = field(default_factory=list)  # that compute it
+    values: list[ast.expr] = field(default_factory=list)  # what these compute
 
 
 def running_numbers(script: Script, loop: StatementLoop, tensors: set[str]) -> list[Number]:
-    """Names that a loop computes from elements of some tensors alone."""
-    names = {node.id for node in inside(loop, ast.Name) if is_stored(node)}
-    scope = script.home(loop)
-    numbers = (_bound(script, scope, name) for name in sorted(names))
-    return [each for each in numbers if _is_running(script, scope, each, tensors)]
+    """Names that NumPy may compute in a loop once some tensors are fetched before it."""
+    if _feeds_gradient(script, loop, set()):
+        return []
+    names = sorted({node.id for node in inside(loop, ast.Name) if is_stored(node)})
+    bound = (_bound(script, loop, name) for name in names)
+    found = [number for number in bound if number is not None]
+    while True:
+        computed = tensors | {number.name for number in found}
+        left = [each for each in found if _is_running(script, loop, each, found, computed)]
+        if len(left) == len(found):
+            return _made_of(tensors, found)
+        found = left
 
 
-def _bound(script: Script, scope: ast.AST, name: str) -> Number:
-    """All that binds a name: constants to begin with, and other statements."""
-    found = Number(name, [], [])
-    for node in stores(scope, name):
-        match script.parents[node]:
-            case ast.Assign(targets=[_], value=ast.Call() as value) if _is_start(script, value):
-                found.starts.append(value)
-            case statement:
-                found.statements.append(statement)
+def starting_values(script: Script, numbers: list[Number]) -> Iterator[Splice]:
+    """The edits that let numbers begin as values of NumPy."""
+    for start in dict.fromkeys(start for number in numbers for start in number.starts):
+        if isinstance(start, ast.Call) and _is_float(script, start):
+            real, imports = spelling(script, _FLOAT, start)
+            yield Splice(*script.span(start.func), real)
+        elif script.kind(start) in TENSOR_LIKE and not isinstance(start, ast.BinOp):
+            imports = []
+            yield Splice(*script.span(start), f"{script.source(start)}.numpy()")
+        else:
+            real, imports = spelling(script, _ARRAY, start)
+            yield Splice(*script.span(start), f"{real}({script.source(start)})")
+        yield from imports
+
+
+def _bound(script: Script, loop: StatementLoop, name: str) -> Number | None:
+    """All that binds a name; None where something else than plain assignments does."""
+    found = Number(name)
+    in_loop = set(ast.walk(loop))
+    for node in stores(script.home(loop), name):
+        value, statement = _assigned(script, node)
+        if value is None:
+            return None
+        if isinstance(value, ast.Call) and _is_float(script, value):
+            found.starts.append(value)
+        elif node in in_loop:
+            found.statements.append(statement)
+            found.values.append(value)
+        elif script.kind(value) not in (Kind.NUMBER, Kind.ARRAY):
+            found.starts.append(value)
     return found
 
 
-def _is_start(script: Script, call: ast.Call) -> bool:
+def _assigned(script: Script, node: ast.Name) -> tuple[ast.expr | None, ast.AST]:
+    """What a name is set to, and the statement that does it.
+
+    An update in place is no such assignment: an array that is shared would change with it.
+    """
+    parent = script.parents[node]
+    match parent:
+        case ast.Assign(targets=[ast.Name()], value=value):
+            return value, parent
+        case ast.Tuple(elts=names):
+            match script.parents[parent]:
+                case ast.Assign(targets=[ast.Tuple()], value=ast.Tuple(elts=values)) as statement:
+                    starred = [one for one in (*names, *values) if isinstance(one, ast.Starred)]
+                    if len(names) == len(values) and not starred:
+                        return values[names.index(node)], statement
+    return None, parent
+
+
+def _is_float(script: Script, call: ast.Call) -> bool:
     """`tf.constant(0.0)`: a float of TensorFlow's usual type."""
     match call:
         case ast.Call(args=[ast.Constant(value=float())], keywords=[]):
@@ -50,57 +107,101 @@ def _is_start(script: Script, call: ast.Call) -> bool:
     return False
 
 
-def _is_running(script: Script, scope: ast.AST, number: Number, tensors: set[str]) -> bool:
-    """Whether a number will do for a tensor wherever it is set and read."""
-    for statement in number.statements:
-        match statement:
-            case ast.Assign(targets=[_], value=value) | ast.AugAssign(value=value):
-                computed = _is_computed(script, value, number.name, tensors)
-            case _:
-                computed = False
-        if not computed:
-            return False
-    used = all(_is_number_use(script, node, number) for node in reads(scope, number.name))
-    return used and bool(number.starts)
+def _is_running(
+    script: Script, loop: StatementLoop, number: Number, found: list[Number], computed: set[str]
+) -> bool:
+    """Whether a value of NumPy will do for a tensor wherever a name is set and read."""
+    if not all(_is_computed(script, value, computed) for value in number.values):
+        return False
+    computing = {statement for each in found for statement in each.statements}
+    uses = reads(script.home(loop), number.name)
+    return all(script.statement_of(use) in computing or _is_number_use(script, use) for use in uses)
 
 
-def _is_computed(script: Script, value: ast.expr, own: str, tensors: set[str]) -> bool:
+def _is_computed(script: Script, value: ast.expr, computed: set[str]) -> bool:
     """Whether operators alone compute a value from numbers and fetched elements."""
     match value:
         case ast.BinOp(left=left, right=right):
-            return all(_is_computed(script, part, own, tensors) for part in (left, right))
+            return all(_is_computed(script, part, computed) for part in (left, right))
         case ast.UnaryOp(operand=operand):
-            return _is_computed(script, operand, own, tensors)
-        case ast.Subscript(value=ast.Name(id=name), slice=ast.Name() | ast.Constant()):
-            return name in tensors
-        case ast.Name() | ast.Attribute():
-            return dotted(value) == own or script.kind(value) not in TENSOR_LIKE
+            return _is_computed(script, operand, computed)
+        case ast.Subscript(value=ast.Name(id=name), slice=index):
+            return name in computed and not names_in(index) & computed
+        case ast.Name(id=name):
+            return name in computed or script.kind(value) not in TENSOR_LIKE
+        case ast.Attribute():
+            return script.kind(value) not in TENSOR_LIKE and not names_in(value) & computed
+        case ast.Call(args=[argument], keywords=[]) if is_call(script, value, "float", "int"):
+            return _is_computed(script, argument, computed)
     return isinstance(value, ast.Constant)
 
 
-def _is_number_use(script: Script, node: ast.Name, number: Number) -> bool:
-    """Whether a number will do: it is computed with, made Python's, or collected to be stacked."""
-    if script.statement_of(node) in number.statements:
-        return True
-    match script.parents[node]:
+def _made_of(tensors: set[str], found: list[Number]) -> list[Number]:
+    """Without the names that have nothing to do with the tensors."""
+    made = {each.name for each in found if each.starts or names_in(each.values) & tensors}
+    while True:
+        more = {each.name for each in found if names_in(each.values) & made} - made
+        if not more:
+            return [each for each in found if each.name in made]
+        made |= more
+
+
+def _is_number_use(script: Script, node: ast.Name) -> bool:
+    """Whether a number will do: it is compared, made Python's, or collected to be stacked."""
+    parent = script.parents[node]
+    match parent:
+        case ast.Compare():
+            return True
         case ast.Call(func=ast.Attribute(value=ast.Name() as holder, attr="append" | "insert")):
             return _is_stacked(script, holder)
-        case parent:
-            return is_call(script, parent, "float", "int")
+    return is_call(script, parent, "float", "int")
 
 
 def _is_stacked(script: Script, holder: ast.Name) -> bool:
     """Whether a list is filled and then made one tensor, and nothing else."""
     uses = reads(script.home(holder), holder.id)
-    stacks = [use for use in uses if is_call(script, script.parents[use], *_STACKS)]
+    stacks = [use for use in uses if _is_stack_argument(script, use)]
     others = [use for use in uses if use not in stacks]
     return bool(stacks) and all(_is_filled(script, use) for use in others)
 
 
+def _is_stack_argument(script: Script, use: ast.AST) -> bool:
+    """`tf.stack(out)`, also `tf.stack(out[::-1])` and `tf.stack(list(reversed(out)))`."""
+    parent = script.parents[use]
+    if isinstance(parent, ast.Subscript) and isinstance(parent.slice, ast.Slice):
+        return _is_stack_argument(script, parent)
+    if is_call(script, parent, "reversed", "list"):
+        return _is_stack_argument(script, parent)
+    return is_call(script, parent, *_STACKS)
+
+
 def _is_filled(script: Script, use: ast.Name) -> bool:
     match script.parents[use]:
-        case ast.Attribute(attr="append" | "insert") as method if call_by(script, method):
-            return True
+        case ast.Attribute(attr=method) as attribute if method in _FILLING:
+            return call_by(script, attribute) is not None
     # After `out = tf.stack(out)` the name is a tensor of its own.
     later = [item.assigned for item in script.reaching(use)]
     return bool(later) and all(isinstance(value, ast.Call) for value in later)
+
+
+def _feeds_gradient(script: Script, node: ast.AST, seen: set[tuple[str, str]]) -> bool:
+    """Whether a tape may watch some code: NumPy would cut the gradient off."""
+    around = (item for each in script.ancestors(node) for item in inside(_contexts(each), ast.Call))
+    if any(last_name(call.func) == "GradientTape" for call in around):
+        return True
+    function = script.function_of(node)
+    if function is None or (script.path, function.name) in seen:
+        return False
+    seen.add((script.path, function.name))
+    if script.enclosing_class(function) is not None and function.name in _WATCHED:
+        return True
+    return any(
+        _feeds_gradient(source, call, seen)
+        for source in (script, *script.other_files(function.name))
+        for call in source.every(ast.Call)
+        if last_name(call.func) == function.name
+    )
+
+
+def _contexts(node: ast.AST) -> list[ast.expr]:
+    return [item.context_expr for item in node.items] if isinstance(node, ast.With) else []
