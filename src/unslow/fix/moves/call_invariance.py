@@ -53,7 +53,10 @@ _DOING = (
     *("logging.", "summary.FileWriter", "app.", "flags."),
 )
 _ONLY_MAKING = words(
-    "train.exponential_decay train.get_global_step train.cosine_decay train.piecewise_constant"
+    "train.get_global_step train.piecewise_constant train.piecewise_constant_decay "
+    "train.cosine_decay train.cosine_decay_restarts train.exponential_decay "
+    "train.inverse_time_decay train.linear_cosine_decay train.natural_exp_decay "
+    "train.polynomial_decay"
 )
 _DOING_NODES = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom, ast.Global, ast.Nonlocal)
 _DEEPEST_INIT = 3  # methods that `__init__` calls to set an attribute
