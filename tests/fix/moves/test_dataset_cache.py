@@ -6,8 +6,13 @@ import pytest
 
 from unslow.facts.schema import Place
 from unslow.fix.edit.script import CannotEdit, Script
-from unslow.fix.moves.dataset_cache import cache_behind, repeat_behind_cache, shared_by_turns
-from unslow.model import Safety
+from unslow.fix.moves.dataset_cache import (
+    cache_after,
+    cache_behind,
+    repeat_behind_cache,
+    shared_by_turns,
+)
+from unslow.model import Location, Safety
 
 
 @pytest.mark.parametrize(
@@ -139,3 +144,16 @@ def test_a_repetition_moves_behind_the_cache(
 def test_a_repetition_stays(source: str, repeat: int, cache: int, reason: str) -> None:
     with pytest.raises(CannotEdit, match=reason):
         repeat_behind_cache(Script("a.py", source), repeat, cache)
+
+
+def test_the_cache_stands_behind_the_map_on_the_line() -> None:
+    text = "ds = (\n    f.map(load)\n    .shuffle(9)\n    .map(augment)\n    .batch(3)\n)\n"
+    fix = cache_after(Script("a.py", text), Location("a.py", 2), "Map")
+    assert fix is not None
+    assert fix.files["a.py"] == text.replace(".map(load)\n", ".map(load)\n    .cache()\n")
+
+
+def test_of_two_maps_on_one_line_none_is_chosen() -> None:
+    script = Script("a.py", "ds = f.map(load).shuffle(9).map(augment).batch(3)\n")
+    with pytest.raises(CannotEdit, match="more than once on this line"):
+        cache_after(script, Location("a.py", 1), "Map")

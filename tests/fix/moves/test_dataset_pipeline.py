@@ -62,3 +62,11 @@ def test_a_prefetch_is_left_to_tensorflow(given: str) -> None:
     script = Script("a.py", f"import tensorflow as tf\nds = ds.batch(8).prefetch({given})\n")
     text = work_ahead_tuned(script, 2).files["a.py"]
     assert ".prefetch(500" not in text and "tf.data.AUTOTUNE)" in text
+
+
+def test_the_map_in_front_of_this_shuffle_is_swapped() -> None:
+    text = "ds = (f.map(a)\n    .shuffle(9)\n    .map(b)\n    .shuffle(99))\n"
+    fixed = shuffle_first(Script("a.py", text), 4, is_repeatable=True)
+    assert "(f.map(a)\n    .shuffle(9)\n    .shuffle(99)\n    .map(b))" in fixed.files["a.py"]
+    with pytest.raises(CannotEdit, match="more than once"):
+        shuffle_first(Script("a.py", text.replace("\n    ", "")), 1, is_repeatable=True)

@@ -8,8 +8,14 @@ from collections.abc import Collection
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import insert_before, spelled
-from unslow.fix.moves.call_arguments import call, keyword_set
-from unslow.fix.moves.method_chain import add_link, chain_at, pipeline_end, swap_links
+from unslow.fix.moves.call_arguments import keyword_set
+from unslow.fix.moves.method_chain import (
+    add_link,
+    chain_at,
+    pipeline_end,
+    stage_call,
+    swap_links,
+)
 from unslow.fix.moves.shapes import calls_of, is_call, mentions, only
 from unslow.model import Fix, Safety
 from unslow.syntax.callees import Definition
@@ -37,9 +43,9 @@ _METHODS = {"Map": "map", "Interleave": "interleave"}
 def parallel_map(script: Script, line: int, kind: str, random: bool) -> Fix:
     """`num_parallel_calls=tf.data.AUTOTUNE` for the map (or interleave) at a line."""
     method = _METHODS[kind]
-    node = call(script, line, method)
+    node = stage_call(script, line, method)
     script, value = spelled(script, "tf.data.AUTOTUNE", node)
-    edited = keyword_set(script, call(script, line, method), "num_parallel_calls", value)
+    edited = keyword_set(script, stage_call(script, line, method), "num_parallel_calls", value)
     title = f"let `{method}` use the cores that are idle"
     if not random:
         return Fix(title, Safety.EXACT, {script.path: edited.text})
@@ -53,8 +59,10 @@ def parallel_map(script: Script, line: int, kind: str, random: bool) -> Fix:
 def more_threads(script: Script, line: int, threads: int, place: tuple[str, int, str]) -> Fix:
     """Many calls at once for a map that sleeps, and as many threads to run them."""
     risk = _shared_state(script, place)
-    edited = keyword_set(script, call(script, line, "map"), "num_parallel_calls", str(threads))
-    edited, options = spelled(edited, "tf.data.Options", call(edited, line, "map"))
+    edited = keyword_set(
+        script, stage_call(script, line, "map"), "num_parallel_calls", str(threads)
+    )
+    edited, options = spelled(edited, "tf.data.Options", stage_call(edited, line, "map"))
     name = edited.fresh("input_options")
     code = f"{name} = {options}()\n{name}.threading.private_threadpool_size = {threads}"
     if "private_threadpool_size" not in script.text:
@@ -102,7 +110,7 @@ def whole_batches(script: Script, line: int, types: Collection[str], scalars: bo
     parse = _single_parse(script, line)
     alike = _ELEMENTWISE if parse is None else _ELEMENTWISE | _OF_PARSING
     strange = sorted(set(types or ["an unknown op"]) - alike)
-    mapped, used = call(script, line, "map"), ", ".join(strange[:3])
+    mapped, used = stage_call(script, line, "map"), ", ".join(strange[:3])
     reason = f"the function may mean something else for a whole batch: it uses {used}"
     script.refuse_if(strange, reason, mapped)
     reason = "the function uses arrays that would meet another shape in a batch"
@@ -140,7 +148,7 @@ _PARSES = ("tf.io.parse_single_example", "tf.parse_single_example")
 
 def _mapped(script: Script, line: int) -> NamedFunction | None:
     """The function that is mapped at a line, where nothing else uses it."""
-    given = argument(call(script, line, "map"), "map_func", 0)
+    given = argument(stage_call(script, line, "map"), "map_func", 0)
     if not isinstance(given, ast.Name) or len(mentions(script.tree, given.id)) > 1:
         return None
     match script.definition(given):
@@ -188,8 +196,8 @@ def work_ahead(script: Script, line: int) -> Fix:
 
 def work_ahead_tuned(script: Script, line: int) -> Fix:
     """TensorFlow chooses how many elements the prefetch at a line holds."""
-    script, value = spelled(script, "tf.data.AUTOTUNE", call(script, line, "prefetch"))
-    node = call(script, line, "prefetch")
+    script, value = spelled(script, "tf.data.AUTOTUNE", stage_call(script, line, "prefetch"))
+    node = stage_call(script, line, "prefetch")
     edited = keyword_set(script, node, "buffer_size", value, position=0)
     return Fix("prefetch a few elements", Safety.EXACT, {script.path: edited.text})
 
@@ -197,7 +205,9 @@ def work_ahead_tuned(script: Script, line: int) -> Fix:
 def fill_queue(script: Script, line: int, threads: int) -> Fix:
     """More threads for a queue of TensorFlow 1 whose batches a line takes."""
     shuffled = script.call_at(line, "shuffle_batch")
-    node, position = (shuffled, 4) if shuffled is not None else (call(script, line, "batch"), 2)
+    node, position = (
+        (shuffled, 4) if shuffled is not None else (stage_call(script, line, "batch"), 2)
+    )
     edited = keyword_set(script, node, "num_threads", str(threads), position=position)
     note = (
         "Several threads read and prepare examples at once: they come in another order than before."
@@ -208,7 +218,7 @@ def fill_queue(script: Script, line: int, threads: int) -> Fix:
 
 def smaller_shuffle(script: Script, line: int, size: int) -> Fix:
     """Another buffer size for the shuffle; whether it mixes well is for its owner to say."""
-    node = call(script, line, "shuffle")
+    node = stage_call(script, line, "shuffle")
     edited = keyword_set(script, node, "buffer_size", str(size), position=0)
     note = (
         f"With {size} elements in the buffer the order is less random: see that the source is not "

@@ -58,16 +58,26 @@ def _links(script: Script, top: ast.Call) -> list[Link]:
     return links
 
 
+def stage_call(script: Script, line: int, method: str) -> ast.Call:
+    """The call of a method on a line; refuses where one of several may be meant."""
+    calls = [each for each in script.calls_at(line, method) if method_of(each) is not None]
+    if not calls:
+        raise CannotEdit(f"`{method}` is not called on line {line}", line)
+    found = calls[0]
+    alike = [each for each in calls if each.func.end_lineno == found.func.end_lineno]
+    reason = f"`.{method}` is called more than once on this line: which call it is is not known"
+    script.refuse_if(len(alike) > 1, reason, found)
+    return found
+
+
 def add_link(script: Script, line: int, link: str, after: str | None = None) -> Script:
-    """Puts `.link` at the end of the chain on a line, or right behind the last call of a method.
+    """Puts `.link` at the end of the chain on a line, or right behind the call of a method there.
 
     A chain that calls the link's method there already is left as it is.
     """
     links = chain_at(script, line)
     method = link.lstrip(".").partition("(")[0]
-    places = [place for place, item in enumerate(links) if after is None or item.name == after]
-    script.refuse_if(not places, f"`.{after}` is not called in this chain", links[0].call)
-    place = places[-1]
+    place = len(links) - 1 if after is None else _place_of(script, links, line, after)
     follower = links[place + 1] if place + 1 < len(links) else None
     if links[place].name == method or (follower is not None and follower.name == method):
         return script
@@ -80,6 +90,18 @@ def add_link(script: Script, line: int, link: str, after: str | None = None) -> 
     else:
         cut, added = links[place].end, _line_break(script, links[place]) + new
     return script.edit([_whole(script, links, text[begin:cut] + added + text[cut : links[-1].end])])
+
+
+def _place_of(script: Script, links: list[Link], line: int, method: str) -> int:
+    """Which link of a chain calls a method: the only one, or else the one on the line."""
+    places = [place for place, item in enumerate(links) if item.name == method]
+    script.refuse_if(not places, f"`.{method}` is not called in this chain", links[0].call)
+    if len(places) == 1:
+        return places[0]
+    wanted = stage_call(script, line, method)
+    on_line = [place for place in places if links[place].call is wanted]
+    script.refuse_if(not on_line, f"`.{method}` is called more than once here", wanted)
+    return on_line[0]
 
 
 def move_link(script: Script, line: int, link: str, after: str) -> Script:
@@ -133,8 +155,13 @@ def swap_links(script: Script, line: int, first: str, second: str) -> Script:
         if names in ([first], [second]):
             return _swap_statements(script, line, first, second)
         raise script.refuse(f"`.{second}` does not follow `.{first}` in this chain", links[0].call)
-    one = links[pairs.index((first, second))]
-    two = links[pairs.index((first, second)) + 1]
+    found = [place for place, pair in enumerate(pairs) if pair == (first, second)]
+    if len(found) > 1:
+        now = script.now(line)
+        found = [place for place in found if now in _lines(links[place : place + 2])]
+    reason = f"`.{first}` and `.{second}` follow each other more than once here"
+    script.refuse_if(len(found) != 1, reason, links[0].call)
+    one, two = links[found[0] : found[0] + 2]
     text = script.lines.text
     begin = script.span(links[0].call)[0]
     for link in (one, two):
@@ -142,6 +169,11 @@ def swap_links(script: Script, line: int, first: str, second: str) -> Script:
     swapped = text[two.dot : two.end] + text[one.end : two.dot] + text[one.dot : one.end]
     whole = text[begin : one.dot] + swapped + text[two.end : links[-1].end]
     return script.edit([_whole(script, links, whole)])
+
+
+def _lines(links: list[Link]) -> set[int | None]:
+    """The lines on which the methods' names stand."""
+    return {link.call.func.end_lineno for link in links}
 
 
 def _swap_statements(script: Script, line: int, first: str, second: str) -> Script:
