@@ -269,7 +269,9 @@ class InputBound(Cause):
                 script, where.line, SLEEPING_THREADS, detail.python.place
             )
         if detail.kind == "parallel":
-            return dataset_pipeline.parallel_map(script, where.line, stage.kind, asked.random)
+            return dataset_pipeline.parallel_map(
+                script, where.line, stage.kind, asked.random, asked.function
+            )
         if detail.kind == "vectorise":
             return dataset_pipeline.whole_batches(script, where.line, asked.types, asked.scalars)
         if detail.kind == "prefetch":

@@ -262,7 +262,7 @@ def _kept_in_memory(
     place = Location(stage.stack[0].file, stage.stack[0].line)
     if size > LARGE_CACHE:
         return no_room(place)
-    found = cache_after(script.of(place.file), place, base(stage.kind))
+    found = cache_after(script.of(place.file), place, base(stage.kind), stage.function)
     if found is None:
         return None
     note = f"The cache holds {say.size(size)} of what this line makes."

@@ -148,12 +148,28 @@ def test_a_repetition_stays(source: str, repeat: int, cache: int, reason: str) -
 
 def test_the_cache_stands_behind_the_map_on_the_line() -> None:
     text = "ds = (\n    f.map(load)\n    .shuffle(9)\n    .map(augment)\n    .batch(3)\n)\n"
-    fix = cache_after(Script("a.py", text), Location("a.py", 2), "Map")
+    fix = cache_after(Script("a.py", text), Location("a.py", 2), "Map", None)
     assert fix is not None
     assert fix.files["a.py"] == text.replace(".map(load)\n", ".map(load)\n    .cache()\n")
 
 
-def test_of_two_maps_on_one_line_none_is_chosen() -> None:
-    script = Script("a.py", "ds = f.map(load).shuffle(9).map(augment).batch(3)\n")
+_ON_ONE_LINE = (
+    "def load(x):\n    return read(x)\n\n"
+    "ds = f.map(load).shuffle(9).map(lambda x: noise(x)).batch(3)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("place", "after"),
+    [(Place("a.py", 1, "load"), ".map(load)"), (Place("a.py", 4, "<lambda>"), "noise(x))")],
+)
+def test_of_two_maps_on_one_line_the_function_tells(place: Place, after: str) -> None:
+    fix = cache_after(Script("a.py", _ON_ONE_LINE), Location("a.py", 4), "Map", place)
+    assert fix is not None
+    assert fix.files["a.py"] == _ON_ONE_LINE.replace(after, f"{after}.cache()")
+
+
+def test_of_two_maps_on_one_line_none_is_chosen_by_chance() -> None:
+    script = Script("a.py", _ON_ONE_LINE.replace("load)", "load_all)"))
     with pytest.raises(CannotEdit, match="more than once on this line"):
-        cache_after(script, Location("a.py", 1), "Map")
+        cache_after(script, Location("a.py", 4), "Map", Place("a.py", 1, "load"))

@@ -12,6 +12,7 @@ from unslow.analyse.input.pipeline import Pipeline, Stage, asked_for
 from unslow.analyse.input.waits import Wait
 from unslow.analyse.stats.robust import ratio
 from unslow.facts.data import PythonElements
+from unslow.facts.schema import Place
 from unslow.model import Run
 
 READS = (PythonElements,)
@@ -55,6 +56,10 @@ class CachePlan:
     @property
     def behind(self) -> Stage:
         return self.kept[-1]
+
+    @property
+    def function(self) -> Place | None:
+        return self.behind.asked.function
 
     @property
     def fits(self) -> bool:

@@ -38,6 +38,8 @@ class Plan(Protocol):
     @property
     def fits(self) -> bool: ...
     @property
+    def function(self) -> Place | None: ...  # what the stage calls
+    @property
     def built(self) -> int: ...  # times that the pipeline is built
     @property
     def moved(self) -> bool: ...  # the stage must be moved in front of a shuffle first
@@ -65,7 +67,7 @@ def cache_fix(script: Script, where: Location, kind: str, plan: Plan) -> Fix | R
         return None
     if plan.moved:
         script = _before_shuffle(script, where.line, method)
-    fix = _cached(script, where.line, method)
+    fix = _cached(script, where.line, method, plan.function)
     if not plan.compared:
         return fix
     note = f"In this run {plan.compared:,} elements were made a second time, and all were the same."
@@ -73,15 +75,16 @@ def cache_fix(script: Script, where: Location, kind: str, plan: Plan) -> Fix | R
         return replace(fix, safety=Safety.CLOSE, note=note)
     note += " The function no longer chooses the order of later passes: a shuffle does."
     if plan.reshuffled:
-        script = add_link(script, where.line, f"shuffle({plan.reshuffled})", after=method)
-        fix = _cached(script, where.line, method)
+        shuffled = f"shuffle({plan.reshuffled})"
+        script = add_link(script, where.line, shuffled, method, plan.function)
+        fix = _cached(script, where.line, method, plan.function)
     return replace(fix, safety=Safety.REVIEW, note=note)
 
 
-def cache_after(script: Script, where: Location, kind: str) -> Fix | None:
+def cache_after(script: Script, where: Location, kind: str, function: Place | None) -> Fix | None:
     """A cache behind a stage that is the same in every pass by construction."""
     method = _method(script, where.line, kind)
-    return _cached(script, where.line, method) if method is not None else None
+    return _cached(script, where.line, method, function) if method is not None else None
 
 
 def no_room(where: Location) -> Refusal:
@@ -99,8 +102,8 @@ def _method(script: Script, line: int, kind: str) -> str | None:
     return _GENERATOR
 
 
-def _cached(script: Script, line: int, method: str) -> Fix:
-    edited = add_link(script, line, "cache()", after=method)
+def _cached(script: Script, line: int, method: str, function: Place | None) -> Fix:
+    edited = add_link(script, line, "cache()", method, function)
     return Fix("keep what is the same in every pass", Safety.EXACT, {script.path: edited.text})
 
 

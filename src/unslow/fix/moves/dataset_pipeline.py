@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection
 
+from unslow.facts.schema import Place
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import insert_before, spelled
@@ -40,12 +41,13 @@ _ELEMENTWISE = words(
 _METHODS = {"Map": "map", "Interleave": "interleave"}
 
 
-def parallel_map(script: Script, line: int, kind: str, random: bool) -> Fix:
+def parallel_map(script: Script, line: int, kind: str, random: bool, function: Place | None) -> Fix:
     """`num_parallel_calls=tf.data.AUTOTUNE` for the map (or interleave) at a line."""
     method = _METHODS[kind]
-    node = stage_call(script, line, method)
+    node = stage_call(script, line, method, function)
     script, value = spelled(script, "tf.data.AUTOTUNE", node)
-    edited = keyword_set(script, stage_call(script, line, method), "num_parallel_calls", value)
+    node = stage_call(script, line, method, function)
+    edited = keyword_set(script, node, "num_parallel_calls", value)
     title = f"let `{method}` use the cores that are idle"
     if not random:
         return Fix(title, Safety.EXACT, {script.path: edited.text})

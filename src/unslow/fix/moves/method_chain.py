@@ -7,6 +7,7 @@ import itertools
 import re
 from dataclasses import dataclass
 
+from unslow.facts.schema import Place
 from unslow.fix.edit.blocks import extent, removal, statement
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import CannotEdit, Script
@@ -58,26 +59,60 @@ def _links(script: Script, top: ast.Call) -> list[Link]:
     return links
 
 
-def stage_call(script: Script, line: int, method: str) -> ast.Call:
-    """The call of a method on a line; refuses where one of several may be meant."""
+def stage_call(script: Script, line: int, method: str, function: Place | None = None) -> ast.Call:
+    """The call of a method on a line, that with a function where several are there.
+
+    Refuses where one of several may be meant.
+    """
     calls = [each for each in script.calls_at(line, method) if method_of(each) is not None]
     if not calls:
         raise CannotEdit(f"`{method}` is not called on line {line}", line)
     found = calls[0]
     alike = [each for each in calls if each.func.end_lineno == found.func.end_lineno]
+    given = [each for each in alike if function and _is_given(script, each, function)]
+    if len(given) == 1:
+        return given[0]
     reason = f"`.{method}` is called more than once on this line: which call it is is not known"
     script.refuse_if(len(alike) > 1, reason, found)
     return found
 
 
-def add_link(script: Script, line: int, link: str, after: str | None = None) -> Script:
+def _is_given(script: Script, call: ast.Call, function: Place) -> bool:
+    """Whether a call's first argument is the function that is defined at a place."""
+    first = call.args[0] if call.args else None
+    if isinstance(first, ast.Lambda):
+        return script.path == function.file and script.recorded(first) == function.line
+    definition = script.definition(first) if first is not None else None
+    if definition is None or definition.source.path != function.file:
+        return False
+    decorators = getattr(definition.node, "decorator_list", [])
+    begin = min((each.lineno for each in decorators), default=definition.node.lineno)
+    return definition.source.recorded(begin) == function.line
+
+
+def add_link(
+    script: Script,
+    line: int,
+    link: str,
+    after: str | None = None,
+    function: Place | None = None,
+) -> Script:
     """Puts `.link` at the end of the chain on a line, or right behind the call of a method there.
 
-    A chain that calls the link's method there already is left as it is.
+    `function`: what that method is given, to tell it from others on its line. A chain that calls
+    the link's method there already is left as it is.
     """
     links = chain_at(script, line)
     method = link.lstrip(".").partition("(")[0]
-    place = len(links) - 1 if after is None else _place_of(script, links, line, after)
+    place = len(links) - 1
+    if after is not None:
+        named = [number for number, item in enumerate(links) if item.name == after]
+        script.refuse_if(not named, f"`.{after}` is not called in this chain", links[0].call)
+        if len(named) > 1:
+            wanted = stage_call(script, line, after, function)
+            named = [number for number in named if links[number].call is wanted]
+            script.refuse_if(not named, f"`.{after}` is called more than once here", wanted)
+        place = named[0]
     follower = links[place + 1] if place + 1 < len(links) else None
     if links[place].name == method or (follower is not None and follower.name == method):
         return script
@@ -90,18 +125,6 @@ def add_link(script: Script, line: int, link: str, after: str | None = None) -> 
     else:
         cut, added = links[place].end, _line_break(script, links[place]) + new
     return script.edit([_whole(script, links, text[begin:cut] + added + text[cut : links[-1].end])])
-
-
-def _place_of(script: Script, links: list[Link], line: int, method: str) -> int:
-    """Which link of a chain calls a method: the only one, or else the one on the line."""
-    places = [place for place, item in enumerate(links) if item.name == method]
-    script.refuse_if(not places, f"`.{method}` is not called in this chain", links[0].call)
-    if len(places) == 1:
-        return places[0]
-    wanted = stage_call(script, line, method)
-    on_line = [place for place in places if links[place].call is wanted]
-    script.refuse_if(not on_line, f"`.{method}` is called more than once here", wanted)
-    return on_line[0]
 
 
 def move_link(script: Script, line: int, link: str, after: str) -> Script:
