@@ -6,7 +6,7 @@ import pytest
 
 from unslow.analyse.sketches.sketch import Sketch, at, stack_at
 from unslow.causes.iterator_rebuilt import IteratorRebuilt, _Dataset
-from unslow.facts.data import BuiltStage, IteratorMade, Next
+from unslow.facts.data import ENDLESS, BuiltStage, Dataset, IteratorMade, Next
 from unslow.facts.schema import Place
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.model import Finding, Fix, Location, Phase, Refusal, Safety
@@ -76,3 +76,17 @@ def test_a_cache_that_may_not_fit_is_left_to_the_user() -> None:
 def test_what_differs_between_passes_is_not_kept(stages: tuple[BuiltStage, ...]) -> None:
     with pytest.raises(CannotEdit, match="plain `iter"):
         fixed(*stages)
+
+
+@pytest.mark.parametrize("endless", [True, False])
+def test_a_pipeline_that_was_never_read_at_work_is_known_as_it_was_built(endless: bool) -> None:
+    repeated = stage("Repeat", "train.py", 3, length=ENDLESS if endless else 300)
+    made = IteratorMade(key="11", iterator=1, dataset=1, took=0.004, stack=stack_at(11))
+    facts = [
+        at(0, Dataset(dataset=1, stages=(repeated, stage("Shuffle", "train.py", 2)))),
+        *(at(step, made.replace(n=step, sum=0.004 * step)) for step in range(1, 101)),
+    ]
+    run = Sketch("one a step", [0.02] * 101, {Phase.INPUT: 0.5}, facts=facts, style="eager").run()
+    (finding,) = IteratorRebuilt().detect(run)
+    detail = finding.detail_of(_Dataset)
+    assert (detail.endless, detail.shuffled) == (endless, True)

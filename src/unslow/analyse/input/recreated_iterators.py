@@ -14,7 +14,7 @@ from unslow.analyse.input.run_pipelines import pipelines
 from unslow.analyse.places import by_users
 from unslow.analyse.run.tallies import last_at_line
 from unslow.analyse.sampled_time import untimed_seconds_at
-from unslow.facts.data import BuiltStage, IteratorMade, Next
+from unslow.facts.data import BuiltStage, Dataset, IteratorMade, Next
 from unslow.facts.schema import Place
 from unslow.model import Loop, Phase, Run
 
@@ -30,7 +30,8 @@ class IteratorLine:
     """A line that makes iterators: its last totals, and what they iterate over."""
 
     made: IteratorMade
-    pipeline: Pipeline | None
+    pipeline: Pipeline | None  # None where it was never read at work
+    built: tuple[BuiltStage, ...]
     is_outside: bool  # most of them are made outside of the steps
 
     @property
@@ -50,10 +51,6 @@ class IteratorLine:
         counted = max(stage.items for stage in self.pipeline.stages)
         filled = [shuffle_elements(stage) for stage in self.built if stage.kind == "Shuffle"]
         return max(counted, self.needed + sum(filled))
-
-    @property
-    def built(self) -> tuple[BuiltStage, ...]:
-        return self.pipeline.built if self.pipeline is not None else ()
 
 
 @dataclass(frozen=True)
@@ -82,12 +79,15 @@ def iterator_lines(run: Run) -> list[IteratorLine]:
     training = [one for one in by_own if not one.evaluates]
     variants = dataset_variants(run)
     known = {(one.process, one.dataset): one for one in reversed(pipelines(run))}
+    built = {(one.process, one.dataset): one.stages for one in run.facts(Dataset)}
     found = []
     for facts in grouped(training, lambda one: (one.process, one.key)).values():
         made = facts[-1]
         outside = sum(run.loop_of(one) is None for one in facts)
-        pipeline = known.get(first_variant(variants, made))
-        found.append(IteratorLine(made, pipeline, is_outside=2 * outside > len(facts)))
+        variant = first_variant(variants, made)
+        pipeline = known.get(variant)
+        stages = pipeline.built if pipeline is not None else built.get(variant, ())
+        found.append(IteratorLine(made, pipeline, stages, is_outside=2 * outside > len(facts)))
     return found
 
 
