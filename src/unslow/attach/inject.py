@@ -31,19 +31,27 @@ _STUCK = "it is in a long native call that keeps Python's lock"
 
 # Loads unslow from its own folder, as the recording's sitecustomize does: nothing else of this
 # environment comes along, and unslow need not be installed in the other one. All of it runs on a
-# new thread.
+# new thread. The first module, which needs no other, holds off collections of garbage. The last
+# line frees what unslow has taken out of the process by then: from Python 3.14 on, it is in the
+# youngest generation, before that in the next one.
 _LOAD = """
+import gc, importlib.util, sys
+def load(name, path, **more):
+    spec = importlib.util.spec_from_file_location(name, {package!r} + path, **more)
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+beside = record = None
 try:
-    import importlib.util, sys
-    if "unslow" not in sys.modules:
-        package = {package!r}
-        spec = importlib.util.spec_from_file_location(
-            "unslow", package + "/__init__.py", submodule_search_locations=[package])
-        module = importlib.util.module_from_spec(spec)
-        sys.modules["unslow"] = module
-        spec.loader.exec_module(module)
+    name = "unslow.record.engine.giving_way"
+    comes = "unslow" not in sys.modules
+    first = sys.modules.get(name) or load(name, "/record/engine/giving_way.py")
+    beside = first.GivingWay(new_thread=True)
+    beside.hold_off()
+    if comes:
+        load("unslow", "/__init__.py", submodule_search_locations=[{package!r}])
     from unslow.record.engine.attached import record
-    record({folder!r}, {attacher})
+    record({folder!r}, {attacher}, beside, comes)
 except BaseException as problem:  # the program must not see it, nor its output
     try:
         with open({state!r}, "r+") as file:
@@ -51,6 +59,11 @@ except BaseException as problem:  # the program must not see it, nor its output
             file.write('{{"state": "failed", "why": "' + why + '"}}')
     except OSError:
         pass
+finally:
+    if beside is not None:
+        beside.let_go()
+    first = beside = record = None
+gc.collect(int(sys.version_info < (3, 14)))
 """
 _START = "import _thread; _thread.start_new_thread(exec, ({load!r}, {{}}))"
 
