@@ -43,9 +43,9 @@ class GivingWay:
         self._holds_off = False
         self._disable = gc.disable
 
-    def hold_off(self) -> None:
-        """Collect no garbage until the end of the block."""
-        if gc.isenabled():
+    def hold_off(self, begun: bool = False) -> None:
+        """Collect no garbage until the end of the block; `begun`: somebody did so for us."""
+        if begun or gc.isenabled():
             self._holds_off = True
             disable_collections()
             gc.disable = self._disabled_by_program
