@@ -37,7 +37,8 @@ for line in sys.stdin:
     print(json.dumps(eval(line)), flush=True)
 """
 # The same, and so many objects can be made old that the next collection goes through all of them.
-COLLECTS = """
+COLLECTS = (
+    """
 import gc
 collections, kept = [], []
 def make_due():
@@ -49,7 +50,9 @@ def make_due():
         gc.collect(1)
     collections.clear()
     gc.enable()
-""" + ANSWERS
+"""
+    + ANSWERS
+)
 
 
 def answer(process: subprocess.Popen[str], expression: str) -> object:
@@ -75,7 +78,9 @@ def test_no_module_and_no_object_of_ours_stays(start: Start, tmp_path: Path, pyt
         until(process, "len(ours()) < 20")
         assert answer(process, "modules()") == sorted(LASTING)
         assert answer(process, "len(ours())") < 20  # type: ignore[operator]
-        assert answer(process, "[path for path in sys.path_importer_cache if 'unslow' in path]") == []
+        assert (
+            answer(process, "[path for path in sys.path_importer_cache if 'unslow' in path]") == []
+        )
 
 
 def test_what_the_program_still_holds_goes_on_working(start: Start, tmp_path: Path) -> None:

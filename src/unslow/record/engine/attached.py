@@ -99,9 +99,7 @@ def _is_importing() -> bool:
     return bool(getattr(spec, "_initializing", False))
 
 
-def _record(
-    folder: str, attacher: int, beside: GivingWay, recordings: list[Recording]
-) -> None:
+def _record(folder: str, attacher: int, beside: GivingWay, recordings: list[Recording]) -> None:
     """`held` is the longest that this thread worked without a rest, `waited` its time without a
     processor."""
     with beside:

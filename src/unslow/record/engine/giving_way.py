@@ -58,7 +58,6 @@ class GivingWay:
         self.let_go()
         self._work_ends()
 
-
     def rest(self) -> None:
         """Let the program go on, if it is time."""
         if time.thread_time() - self._worked < _WORK:

@@ -40,9 +40,11 @@ _FOREIGN = (FrameType, CodeType, GeneratorType, CoroutineType, AsyncGeneratorTyp
 _SIZED = frozenset((list, tuple, dict, set, frozenset, deque))
 # Whose classes hold no more than they were given: what they hold is ours where they are.
 _CARRIERS = frozenset(
-    ("builtins", "collections", "functools", "itertools", "operator", "types", "typing")
-    + ("weakref", "_ctypes", "_thread", "_weakref", "_frozen_importlib", "dataclasses")
-    + ("_frozen_importlib_external", "_collections", "ctypes", "enum", "threading")
+    (
+        *("builtins", "collections", "ctypes", "dataclasses", "enum", "functools", "itertools"),
+        *("operator", "threading", "types", "typing", "weakref", "_collections", "_ctypes"),
+        *("_frozen_importlib", "_frozen_importlib_external", "_thread", "_weakref"),
+    )
 )
 _members: Callable[[type], dict[str, Foreign]] = type.__dict__["__dict__"].__get__
 _Void = ctypes.PYFUNCTYPE(None, ctypes.py_object)
