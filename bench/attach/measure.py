@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import compileall
 import itertools
 import json
 import os
@@ -15,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from unslow.attach.inject import PACKAGE
 from unslow.attach.session import Attached, attached
 from unslow.attach.target import target_of
 
@@ -75,8 +77,14 @@ def training(style: str) -> Iterator[Training]:
         process.communicate()
 
 
+def compiled() -> None:
+    """Compile our modules, as pip does when it installs them."""
+    compileall.compile_dir(PACKAGE, quiet=1)
+
+
 def rounds() -> dict[str, Any]:
     """Fifty rounds on one training: memory, steps, and how long it stood still, by its own clock."""
+    compiled()
     held: list[dict[str, float]] = []
     memory: list[int] = []
     with (
@@ -151,9 +159,17 @@ def _windows(
 
 
 def after(style: str) -> dict[str, Any]:
-    """A step of trainings that were attached to and left, beside those that never were, in turns."""
+    """A step of trainings that were attached to and left, beside those that never were, in turns.
+
+    The same with pairs of which neither was attached to, one after each: what noise makes of it.
+    """
+    found: dict[str, Any] = {"pairs": [], "controls": []}
+    compiled()
     with one_processor():
-        return {"pairs": [_pair(style) for _ in range(PAIRS)]}
+        for _ in range(PAIRS):
+            found["pairs"].append(_pair(style, attaches=True))
+            found["controls"].append(_pair(style, attaches=False))
+    return found
 
 
 @contextmanager
@@ -168,15 +184,27 @@ def one_processor() -> Iterator[None]:
         os.sched_setaffinity(0, allowed)
 
 
-def _pair(style: str) -> dict[str, Any]:
+def _pair(style: str, attaches: bool) -> dict[str, Any]:
     with training(style) as left, training(style) as bare, tempfile.TemporaryDirectory() as place:
         for warm in (left, bare):
             warm.steps(300)
         number = max(20, int(BLOCK_SECONDS / bare.steps(300)))
         before = _blocks(left, bare, number)
         for turn in range(3):
-            _round(left, Path(place) / f"run-{turn}")
+            began = time.monotonic()
+            if attaches:
+                _round(left, Path(place) / f"run-{turn}")
+            else:
+                _same_without(left, UNDISTURBED + ATTACHED)
+            _same_without(bare, time.monotonic() - began)
         return {"before": before, "after": _blocks(left, bare, number)}
+
+
+def _same_without(one: Training, seconds: float) -> None:
+    """What a round makes a training do, without attaching to it: that, too, moves its memory."""
+    one.tell("go")
+    time.sleep(seconds)
+    one.ask("stop")
 
 
 def _blocks(left: Training, bare: Training, number: int) -> dict[str, list[float]]:

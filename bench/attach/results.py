@@ -70,11 +70,6 @@ def _rounds(found: dict[str, Any]) -> Iterator[str]:
         f"nobody attached to. Its resident memory after rounds 1, 10, 20, 30, 40 and 50: {shown} MB."
     )
     yield ""
-    yield (
-        "Not every fifty rounds are as smooth. Two other measurements had one attach with a "
-        "longer step, of 180 and 196 ms; the second of them ended 4 MB larger than after round 10. The reason is not known."
-    )
-    yield ""
 
 
 def _median_and_most(rounds: Sequence[dict[str, float]], name: str) -> str:
@@ -87,10 +82,11 @@ def _after(found: dict[str, Any]) -> Iterator[str]:
         "A step after detaching (three rounds), beside the same training in a process that was never attached to: "
         "processor time of all threads, in blocks of 0.05 s by turns on one processor, before attaching and after. "
         "Each process counts with the lower quartile of its blocks: what else the machine does only adds to them. "
-        "Two processes that do the same differ a little; what changed between them is what attaching left behind."
+        "Two processes that do the same differ a little; what changed between them is what attaching left behind, "
+        "or noise: the last column has the same from pairs of which neither was attached to."
     )
     yield ""
-    yield "| loop | a bare step | change, median of the pairs (each) | such a change from nothing |"
+    yield "| loop | a bare step | change, median of the pairs (each) | each without attaching |"
     yield "|---|---|---|---|"
     for style, one in found.items():
         changes = changes_of(one)
@@ -98,10 +94,10 @@ def _after(found: dict[str, Any]) -> Iterator[str]:
         step = MILLI * statistics.median(
             lower_quartile(pair["after"]["bare"]) for pair in one["pairs"]
         )
-        noise = max(abs(halves - 1) for halves in changes_from_nothing(one))
+        controls = ", ".join(f"{change - 1:+.1%}" for change in changes_from_nothing(one))
         yield (
             f"| {style} | {step:.2f} ms | {statistics.median(changes) - 1:+.1%} ({each}) | "
-            f"up to {noise:.1%} |"
+            f"{controls} |"
         )
     yield ""
 
@@ -111,18 +107,16 @@ Blocks = dict[str, list[float]]
 
 def changes_of(found: dict[str, Any]) -> list[float]:
     """By how much steps take longer than before attaching, for each pair of processes."""
-    return [_ratio(pair["after"]) / _ratio(pair["before"]) for pair in found["pairs"]]
+    return _changes(found["pairs"])
 
 
 def changes_from_nothing(found: dict[str, Any]) -> list[float]:
-    """The same between the halves of the blocks before attaching: what noise makes of no change."""
-    changes = []
-    for pair in found["pairs"]:
-        middle = len(pair["before"]["left"]) // 2
-        first = {name: times[:middle] for name, times in pair["before"].items()}
-        second = {name: times[middle:] for name, times in pair["before"].items()}
-        changes.append(_ratio(second) / _ratio(first))
-    return changes
+    """The same for pairs of which neither was attached to."""
+    return _changes(found["controls"])
+
+
+def _changes(pairs: Sequence[dict[str, Blocks]]) -> list[float]:
+    return [_ratio(pair["after"]) / _ratio(pair["before"]) for pair in pairs]
 
 
 def _ratio(blocks: Blocks) -> float:

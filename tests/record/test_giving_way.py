@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 from pathlib import Path
 
@@ -127,3 +128,42 @@ def test_a_program_that_disables_collections_meanwhile_has_its_way() -> None:
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+@pytest.mark.usefixtures("collecting")
+def test_what_somebody_held_off_before_us_is_let_go() -> None:
+    disable = gc.disable
+    beside = GivingWay()
+    disable()
+    beside.hold_off(begun=True)
+    assert not gc.isenabled()
+    beside.let_go()
+    assert gc.isenabled()
+    assert gc.disable is disable
+
+
+@pytest.mark.usefixtures("collecting")
+def test_what_the_program_disabled_before_us_stays_so() -> None:
+    gc.disable()
+    try:
+        with GivingWay():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="collects old objects bit by bit")
+@pytest.mark.usefixtures("collecting")
+def test_no_collection_is_due_when_garbage_is_collected_again() -> None:
+    made: list[int] = []
+    with GivingWay() as beside:
+        kept = [[] for _ in range(10_000)]  # type: ignore[var-annotated]
+        gc.callbacks.append(lambda phase, info: made.append(info["generation"]))
+        try:
+            beside.let_go()
+            assert gc.get_count()[0] < 100
+        finally:
+            gc.callbacks.pop()
+    assert made == [0, 0]
+    assert len(kept) == 10_000

@@ -30,20 +30,29 @@ _REFUSED = ("Operation not permitted", "EPERM", "ptrace: ", "Permission denied",
 _STUCK = "it is in a long native call that keeps Python's lock"
 
 # Loads unslow from its own folder, as the recording's sitecustomize does: nothing else of this
-# environment comes along, and unslow need not be installed in the other one. All of it runs on a
-# new thread.
+# environment comes along, and unslow need not be installed in the other one. The last line frees
+# what unslow has taken out of the process by then: from Python 3.14 on, it is in the youngest
+# generation, before that in the next one.
 _LOAD = """
+import sys, _frozen_importlib, _frozen_importlib_external
+def load(name, path, **more):
+    spec = _frozen_importlib_external.spec_from_file_location(name, {package!r} + path, **more)
+    module = sys.modules[name] = _frozen_importlib.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+beside = record = None
 try:
-    import importlib.util, sys
-    if "unslow" not in sys.modules:
-        package = {package!r}
-        spec = importlib.util.spec_from_file_location(
-            "unslow", package + "/__init__.py", submodule_search_locations=[package])
-        module = importlib.util.module_from_spec(spec)
-        sys.modules["unslow"] = module
-        spec.loader.exec_module(module)
+    name = "unslow.record.engine.giving_way"
+    comes = "unslow" not in sys.modules
+    first = sys.modules.get(name) or load(name, "/record/engine/giving_way.py")
+    if begun:
+        gc.disable = begun[0]
+    beside = first.GivingWay(new_thread=True)
+    beside.hold_off(bool(begun))
+    if comes:
+        load("unslow", "/__init__.py", submodule_search_locations=[{package!r}])
     from unslow.record.engine.attached import record
-    record({folder!r}, {attacher})
+    record({folder!r}, {attacher}, beside, comes)
 except BaseException as problem:  # the program must not see it, nor its output
     try:
         with open({state!r}, "r+") as file:
@@ -51,8 +60,27 @@ except BaseException as problem:  # the program must not see it, nor its output
             file.write('{{"state": "failed", "why": "' + why + '"}}')
     except OSError:
         pass
+finally:
+    if beside is not None:
+        beside.let_go()
+    elif begun:
+        gc.disable = begun[0]
+        gc.enable()
+    first = beside = record = None
+gc.collect(int(sys.version_info < (3, 14)))
 """
-_START = "import _thread; _thread.start_new_thread(exec, ({load!r}, {{}}))"
+# All of it runs on a new thread, which holds off collections of garbage before it makes 700
+# objects: else they would make one due. `begun` is empty where the program has disabled them, and
+# as soon as it does so.
+_BEGIN = """
+import gc
+begun = [gc.disable] * gc.isenabled()
+if begun:
+    gc.disable = begun.clear
+    begun[0]()
+exec({load!r})
+"""
+_START = "import _thread; _thread.start_new_thread(exec, ({begin!r}, {{}}))"
 
 _REMOVE = """
 import os
@@ -79,7 +107,7 @@ def inject(target: Target, folder: Path) -> str:
     load = _LOAD.format(
         package=str(PACKAGE), folder=str(folder), state=str(folder / STATE), attacher=os.getpid()
     )
-    code = _START.format(load=load)
+    code = _START.format(begin=_BEGIN.format(load=load))
     problems: list[str] = []
     for name, way in _ways(target, folder):
         try:

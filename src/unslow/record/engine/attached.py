@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from unslow.record.engine.giving_way import GivingWay
+from unslow.record.engine.leaving import leave
 
 if TYPE_CHECKING:
     from unslow.record.engine.start import Recording
@@ -41,26 +42,46 @@ _PARTS = (
 )
 
 
-def record(folder: str, attacher: int) -> None:
-    """Record this process into a folder until asked to stop. Never raises into the program."""
+def record(folder: str, attacher: int, beside: GivingWay, leaves: bool) -> None:
+    """Record this process into a folder until asked to stop. Never raises into the program.
+
+    `beside` holds off collections of garbage already. `leaves`: unslow was not there before.
+    """
+    recordings: list[Recording] = []
+    state = _recorded(folder, attacher, beside, recordings)
+    with GivingWay() as leaving:
+        beside.let_go()
+        for recording in recordings:
+            recording.end()
+            state = state or {"state": "detached", "problem": recording.recorder.writer.lost}
+        if leaves:
+            leave(recordings, leaving.rest)
+    if state:
+        _report(folder, **state, held=leaving.longest, waited=leaving.waited)
+
+
+def _recorded(
+    folder: str, attacher: int, beside: GivingWay, recordings: list[Recording]
+) -> dict[str, object]:
+    """Record until asked to stop; the recording is appended to the list. Why there is none."""
     if _asked_to_stop(folder, attacher):
-        return  # a native call kept us waiting, and nobody is there any more
+        return {}  # a native call kept us waiting, and nobody is there any more
     recorded = os.environ.get("UNSLOW_RUN") or getattr(sys.modules.get(_MARK), "folder", "")
     if recorded:
-        _report(folder, state="refused", why="it is being recorded already", into=recorded)
-        return
+        return {"state": "refused", "why": "it is being recorded already", "into": recorded}
     if "tensorflow" not in sys.modules:
-        _report(folder, state="refused", why="it has not imported TensorFlow")
-        return
+        return {"state": "refused", "why": "it has not imported TensorFlow"}
     sys.modules[_MARK] = _Mark(folder)
     try:
         while _is_importing() and not _asked_to_stop(folder, attacher):
+            beside.collect_if_late()
             time.sleep(_ASK_EVERY)
-        _record(folder, attacher)
+        _record(folder, attacher, beside, recordings)
     except Exception as problem:  # noqa: BLE001 - the fence: the program goes on without us
-        _report(folder, state="failed", why=f"{type(problem).__name__}: {problem}")
+        return {"state": "failed", "why": f"{type(problem).__name__}: {problem}"}
     finally:
         sys.modules.pop(_MARK, None)
+    return {}
 
 
 class _Mark(type(sys)):  # type: ignore[misc]
@@ -78,19 +99,15 @@ def _is_importing() -> bool:
     return bool(getattr(spec, "_initializing", False))
 
 
-def _record(folder: str, attacher: int) -> None:
+def _record(folder: str, attacher: int, beside: GivingWay, recordings: list[Recording]) -> None:
     """`held` is the longest that this thread worked without a rest, `waited` its time without a
     processor."""
-    with GivingWay(new_thread=True) as beside:
-        recording = _recording(beside.rest)(folder, beside=beside)
-        recording.start_late(beside)
+    with beside:
+        recordings.append(_recording(beside.rest)(folder, beside=beside))
+        recordings[0].start_late(beside)
     _report(folder, state="recording", held=beside.longest, waited=beside.waited)
     while not _asked_to_stop(folder, attacher):
         time.sleep(_ASK_EVERY)
-    with GivingWay() as leaving:
-        recording.end()
-    held = {"held": leaving.longest, "waited": leaving.waited}
-    _report(folder, state="detached", problem=recording.recorder.writer.lost, **held)
 
 
 def _recording(rest: Callable[[], None]) -> type[Recording]:

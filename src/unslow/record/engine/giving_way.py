@@ -4,6 +4,7 @@ could not."""
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 import time
 
@@ -15,6 +16,8 @@ _REST = 0.005
 # Seconds after which Python collects garbage again, even if we are not done: attaching takes half a
 # second, but 20 on a machine with six times as many programs as processors.
 _LONGEST_UNCOLLECTED = 2.0
+_IN_STEPS = sys.version_info >= (3, 14)  # then Python collects old objects bit by bit
+collect_garbage = gc.collect
 disable_collections = gc.disable  # Python's own, whatever stands in its place meanwhile
 
 
@@ -23,7 +26,7 @@ class GivingWay:
 
     Our objects would make a collection of garbage due, on this thread or another: for all objects
     of the program, 190 ms with TensorFlow and Keras. So none is made meanwhile, unless the program
-    asks for it. Use as a context manager.
+    asks for it. Use as a context manager; `hold_off` begins earlier.
     """
 
     def __init__(self, new_thread: bool = False) -> None:
@@ -40,25 +43,33 @@ class GivingWay:
         self._holds_off = False
         self._disable = gc.disable
 
-    def __enter__(self) -> GivingWay:
-        if gc.isenabled():
+    def hold_off(self, begun: bool = False) -> None:
+        """Collect no garbage until the end of the block; `begun`: somebody did so for us."""
+        if begun or gc.isenabled():
             self._holds_off = True
             disable_collections()
             gc.disable = self._disabled_by_program
+
+    def __enter__(self) -> GivingWay:
+        self.hold_off()
         return self
 
     def __exit__(self, *problem: object) -> None:
+        self.let_go()
         self._work_ends()
-        self._collect_again()
 
     def rest(self) -> None:
         """Let the program go on, if it is time."""
         if time.thread_time() - self._worked < _WORK:
             return
         self._work_ends()
-        if time.monotonic() > self._collects_at:
-            self._collect_again()
+        self.collect_if_late()
         time.sleep(_REST)
+
+    def collect_if_late(self) -> None:
+        """Garbage cannot wait any longer, even if we are not done."""
+        if time.monotonic() > self._collects_at:
+            self.let_go()
 
     def _work_ends(self) -> None:
         worked, waited = time.thread_time(), self._waited_for_processor()
@@ -77,8 +88,13 @@ class GivingWay:
         except (OSError, LookupError, ValueError):  # the kernel has no such file
             return 0.0
 
-    def _collect_again(self) -> None:
+    def let_go(self) -> None:
+        """Collect garbage as before, and the youngest at once: most of these objects are ours. Else
+        our next object would make that due, and any collection of older ones that is due by then.
+        """
         if self._holds_off:
+            if not _IN_STEPS:
+                collect_garbage(0)
             self._put_back()
             gc.enable()
 

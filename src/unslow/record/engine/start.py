@@ -16,6 +16,7 @@ from unslow.facts.process import End, Imported
 from unslow.record import probes
 from unslow.record.engine.arm import Arming
 from unslow.record.engine.fence import Fence
+from unslow.record.engine.forks import in_child
 from unslow.record.engine.giving_way import GivingWay
 from unslow.record.engine.live_objects import find_living
 from unslow.record.engine.probe import WRAPPERS, Doors, Probe, hide_wrappers
@@ -76,7 +77,7 @@ class Recording:
     def start(self) -> None:
         self.arming.install()
         atexit.register(self._exit)
-        _forks.follow(self)
+        in_child["recording"] = self.forked
 
     def start_late(self, beside: GivingWay) -> None:
         """In a process that already runs: learn what is there, in one pass, before a step."""
@@ -174,7 +175,7 @@ class Recording:
 
     def _forget(self) -> None:
         """Keep nothing in a process that goes on."""
-        _forks.follow(None)
+        in_child.pop("recording", None)
         WRAPPERS.clear()
         self.recorder.joining.clear()
 
@@ -189,27 +190,6 @@ class Recording:
             return "detached"
         error = getattr(sys, "last_value", None)
         return f"{type(error).__name__}: {error}"[:500] if error is not None else "exit"
-
-
-class _Forks:
-    """Reports forks to the recording: a hook on them cannot be removed, so there is one."""
-
-    def __init__(self) -> None:
-        self._hooked = False
-        self._recording: Recording | None = None
-
-    def follow(self, recording: Recording | None) -> None:
-        self._recording = recording
-        if not self._hooked:
-            self._hooked = True
-            os.register_at_fork(after_in_child=self._forked)
-
-    def _forked(self) -> None:
-        if self._recording is not None:
-            self._recording.forked()
-
-
-_forks = _Forks()
 
 
 def _keras_version() -> str:

@@ -22,7 +22,7 @@ from unslow.facts.memory import Gc
 from unslow.facts.phase import Phase
 from unslow.record.engine.foreign import Foreign
 from unslow.record.engine.lanes import add_span
-from unslow.record.engine.pending_calls import PendingCall
+from unslow.record.engine.pending_calls import PendingCall, pending_call
 from unslow.record.engine.probe import Doors, Probe
 from unslow.record.engine.recorder import clock
 
@@ -65,7 +65,7 @@ class Collector(Probe):
         reported: dict[str, dict[str, int]] = {}
         values = map(_forever, (clock, threading.get_ident, gc.get_count, reported.copy))
         noted = map(self._stamps.append, zip(*values, strict=True))
-        self._pending = PendingCall(self._settle)
+        self._pending = pending_call(self._settle)
         note = in_turn(noted, _forever(self._pending.schedule))
         if gc.callbacks or self.recorder.late:  # somebody may hold the list: it must stay the one
             self._shown = callback(note)

@@ -14,7 +14,7 @@ from types import FrameType, ModuleType
 
 from unslow.facts.memory import Inventory, MemoryHigh
 from unslow.record.engine.foreign import Foreign
-from unslow.record.engine.pending_calls import PendingCall
+from unslow.record.engine.pending_calls import PendingCall, pending_call
 from unslow.record.engine.probe import Doors, Probe
 from unslow.record.engine.recorder import Lane, clock
 from unslow.record.engine.thread_stacks import Line, lines_of
@@ -62,7 +62,7 @@ class Stock(Probe):
         return {"tensorflow": self._on_tensorflow}
 
     def _on_tensorflow(self, module: ModuleType) -> None:
-        self._pending = PendingCall(self.on_main_thread)
+        self._pending = pending_call(self.on_main_thread)
         self._start = self._inspected = self.watcher.resident()
         self._high = float(self._start)
 

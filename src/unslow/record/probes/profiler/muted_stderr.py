@@ -8,6 +8,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from unslow.record.engine.forks import in_child
+
 # What the profiler logs of itself where TF_CPP_MIN_LOG_LEVEL lets it; seen on 2.15 to 2.21.
 _OURS = re.compile(
     rb"^.*\] (?:Profiler session|\w+_tracer_level|Collecting XSpace).*\n?", re.MULTILINE
@@ -115,5 +117,4 @@ def muted() -> Iterator[None]:
         _redirection.end()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_redirection.after_fork)
+in_child["stderr"] = _redirection.after_fork
