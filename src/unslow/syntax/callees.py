@@ -321,9 +321,14 @@ class Called(Named):
     def arguments_of(
         self, function: NamedFunction, call: ast.Call
     ) -> Iterator[tuple[str, ast.expr]]:
-        """The parameters of a function with what a call spells out for them."""
+        """The parameters of a function with what a call spells out for them.
+
+        A call of a class gives them to its `__init__`.
+        """
         names = positional_names(function)
-        if self.class_of_method(function) is not None and not isinstance(call.func, ast.Name):
+        is_made = function.name == "__init__" and last_name(call.func) != "__init__"
+        is_bound = not isinstance(call.func, ast.Name)
+        if self.class_of_method(function) is not None and (is_made or is_bound):
             names = names[1:]
         for name, value in zip(names, call.args, strict=False):
             if isinstance(value, ast.Starred):
@@ -338,10 +343,6 @@ class Called(Named):
         given = self.given_anywhere(parameter) or []
         is_own = all(source is self for source, _ in given)
         return [value for _, value in given] if is_own else []
-
-    def other_files(self, mention: str) -> Iterator[Self]:
-        """The program's other files in which a word occurs, where they are known."""
-        return iter(())
 
     def given_anywhere(self, parameter: ast.arg) -> list[tuple[Self, ast.expr]] | None:
         """What all calls in the program give to a parameter, by file; None if it may be more."""

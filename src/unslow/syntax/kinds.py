@@ -7,7 +7,17 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from unslow.syntax.callees import Called
-from unslow.syntax.library import ANNOTATIONS, METHODS, TENSOR_LIKE, Kind, made_by
+from unslow.syntax.library import (
+    ANNOTATIONS,
+    ATTRIBUTES,
+    CLASS_KINDS,
+    ELEMENTS,
+    METHODS,
+    TAKEN,
+    TENSOR_LIKE,
+    Kind,
+    made_by,
+)
 from unslow.syntax.names import is_none
 from unslow.syntax.nodes import Function, has_starred, words
 from unslow.syntax.scopes import REST, Binding, How, Path
@@ -25,34 +35,6 @@ _SAME_ANYWHERE = (Kind.TENSOR, Kind.ARRAY)
 _SAME_SLICED = (*_SAME_ANYWHERE, Kind.VARIABLE, Kind.PLACEHOLDER, None)
 _GIVING_TENSORS = (Kind.LOSS, Kind.METRIC, Kind.FUNCTION)
 _TENSOR_IF = {True: Kind.TENSOR, False: Kind.UNKNOWN}
-_ELEMENTS = {
-    Kind.DATASET: Kind.TENSOR,
-    Kind.ITERATOR: Kind.TENSOR,
-    Kind.TENSOR: Kind.TENSOR,
-    Kind.ARRAY: Kind.ARRAY,
-    Kind.ARRAYS: Kind.ARRAY,
-}
-# What Python's own functions give for an argument of some kind.
-_TAKEN = {
-    "iter": {Kind.DATASET: Kind.ITERATOR, Kind.ITERATOR: Kind.ITERATOR},
-    "next": {Kind.ITERATOR: Kind.TENSOR, Kind.ARRAYS: Kind.ARRAY},
-}
-# Attributes by the kind of what they belong to.
-_ATTRIBUTES = {
-    "optimizer": (Kind.MODEL, Kind.OPTIMIZER),
-    "model": (Kind.CALLBACK, Kind.MODEL),
-    "learning_rate": (Kind.OPTIMIZER, Kind.VARIABLE),
-    "iterations": (Kind.OPTIMIZER, Kind.VARIABLE),
-}
-_CLASS_KINDS = {
-    "keras.Model": Kind.MODEL,
-    "keras.Sequential": Kind.MODEL,
-    "keras.layers.Layer": Kind.LAYER,
-    "keras.callbacks.Callback": Kind.CALLBACK,
-    "keras.losses.Loss": Kind.LOSS,
-    "keras.metrics.Metric": Kind.METRIC,
-    "keras.optimizers.Optimizer": Kind.OPTIMIZER,
-}
 
 
 class Kinded(Called):
@@ -155,7 +137,7 @@ class Kinded(Called):
             ask = self._of_bindings if own else owner.source._bindings_kind
             if bindings:
                 return ask(bindings, path)
-        holder, kind = _ATTRIBUTES.get(node.attr, (None, Kind.UNKNOWN))
+        holder, kind = ATTRIBUTES.get(node.attr, (None, Kind.UNKNOWN))
         if holder is not None and self._ask(node.value, ()) is holder:
             return kind
         return self._exported_kind(self.full_name(node), path)
@@ -210,7 +192,7 @@ class Kinded(Called):
             case ast.Tuple(elts=[_, *_] as items) | ast.List(elts=[_, *_] as items):
                 return join(self._ask(item, path) for item in items)
         whole = self._ask(iterable, ())
-        return _ELEMENTS.get(whole, Kind.UNKNOWN) if whole is not None else None
+        return ELEMENTS.get(whole, Kind.UNKNOWN) if whole is not None else None
 
     def _counted_element(self, name: str, given: list[ast.expr], path: Path) -> Kind | None:
         """What Python's own iterators give; UNKNOWN for all other calls."""
@@ -224,9 +206,9 @@ class Kinded(Called):
 
     def _call(self, call: ast.Call, path: Path) -> Kind | None:
         name = self.name(call.func)
-        if name in _TAKEN and call.args:
+        if name in TAKEN and call.args:
             of = self._ask(call.args[0], ())
-            return _TAKEN[name].get(of, Kind.UNKNOWN) if of is not None else None
+            return TAKEN[name].get(of, Kind.UNKNOWN) if of is not None else None
         made: Kind | None = made_by(name)
         if made is Kind.UNKNOWN:
             made = self._method(call) or self._called_value(call, path)
@@ -273,7 +255,7 @@ class Kinded(Called):
 
     def class_kind(self, owner: ast.ClassDef) -> Kind:
         """The kind that instances of a class of the user's have."""
-        kinds = (kind for base, kind in _CLASS_KINDS.items() if self.inherits(owner, base))
+        kinds = (kind for base, kind in CLASS_KINDS.items() if self.inherits(owner, base))
         return next(kinds, Kind.OTHER)
 
     def _parameter(self, parameter: ast.arg) -> Kind | None:

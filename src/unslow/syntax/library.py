@@ -207,6 +207,35 @@ ANNOTATIONS = {
     "int": Kind.NUMBER,
     "str": Kind.OTHER,
 }
+# What is taken out of something by its kind.
+ELEMENTS = {
+    Kind.DATASET: Kind.TENSOR,
+    Kind.ITERATOR: Kind.TENSOR,
+    Kind.TENSOR: Kind.TENSOR,
+    Kind.ARRAY: Kind.ARRAY,
+    Kind.ARRAYS: Kind.ARRAY,
+}
+# What Python's own functions give for an argument of some kind.
+TAKEN = {
+    "iter": {Kind.DATASET: Kind.ITERATOR, Kind.ITERATOR: Kind.ITERATOR},
+    "next": {Kind.ITERATOR: Kind.TENSOR, Kind.ARRAYS: Kind.ARRAY},
+}
+# Attributes by the kind of what they belong to.
+ATTRIBUTES = {
+    "optimizer": (Kind.MODEL, Kind.OPTIMIZER),
+    "model": (Kind.CALLBACK, Kind.MODEL),
+    "learning_rate": (Kind.OPTIMIZER, Kind.VARIABLE),
+    "iterations": (Kind.OPTIMIZER, Kind.VARIABLE),
+}
+CLASS_KINDS = {
+    "keras.Model": Kind.MODEL,
+    "keras.Sequential": Kind.MODEL,
+    "keras.layers.Layer": Kind.LAYER,
+    "keras.callbacks.Callback": Kind.CALLBACK,
+    "keras.losses.Loss": Kind.LOSS,
+    "keras.metrics.Metric": Kind.METRIC,
+    "keras.optimizers.Optimizer": Kind.OPTIMIZER,
+}
 
 
 def made_by(name: str) -> Kind:

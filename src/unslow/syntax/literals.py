@@ -20,7 +20,6 @@ from unslow.syntax.nodes import (
     last_name,
     method_of,
     of_type,
-    positional_names,
     receiver_of,
 )
 from unslow.syntax.scopes import Binding, How
@@ -248,13 +247,7 @@ def _given(
     unpacked = f"the arguments of `{ast.unparse(node.func)}` are unpacked here"
     if has_starred(node.args):
         raise Obstacle(unpacked, call.source, node)
-    names = positional_names(function)
-    is_made = function.name == "__init__" and last_name(node.func) != "__init__"
-    is_method = source.class_of_method(function) is not None
-    if is_made or (is_method and isinstance(node.func, ast.Attribute)):
-        names = names[1:]
-    position = names.index(parameter.arg) if parameter.arg in names else None
-    value = argument(node, parameter.arg, position)
+    value = dict(source.arguments_of(function, node)).get(parameter.arg)
     if value is not None:
         return Literal(call.source, value)
     try:

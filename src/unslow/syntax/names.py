@@ -39,11 +39,8 @@ _SAME = {
     "keras.saving.save_model": "keras.models.save_model",
     "keras.mixed_precision.LossScaleOptimizer": "keras.optimizers.LossScaleOptimizer",
 }
-# In TensorFlow 2 these hold Keras's classes; the functions of TensorFlow 1 in them are another
-# thing.
+# In TensorFlow 2 these hold Keras's classes, beside functions of TensorFlow 1.
 _CLASSES_OF_KERAS = ("tf.losses.", "tf.metrics.", "tf.initializers.")
-
-
 # Where a canonical module may be imported from: the old interfaces hold the same names.
 _SPELLINGS = {
     "tf": ("tensorflow", "tensorflow.compat.v1", "tensorflow.compat.v2"),

@@ -147,7 +147,7 @@ def keep_tail(script: Script, line: int, path: str) -> tuple[Script, int] | None
     match _beginning(script, line, path):
         case ast.Call(args=[]) as made if is_call(script, made, _DEQUE):
             return keyword_set(script, made, "maxlen", str(longest)), longest
-        case made if not _is_empty_list(script, made):
+        case made if not _is_empty_list(made):
             return None
     if not isinstance(script.parents[call], ast.Expr):
         return None
@@ -201,7 +201,7 @@ def _maker(script: Script, line: int, path: str) -> ast.expr:
                 return factory
         case ast.Dict(keys=keys, values=values):
             for name, value in zip(keys, values, strict=True):
-                if is_constant(name, key) and _is_empty_list(script, value):
+                if is_constant(name, key) and _is_empty_list(value):
                     return value
     raise script.refuse(f"`{path}` does not begin as an empty list", made)
 
@@ -248,7 +248,7 @@ def _append(script: Script, line: int, path: str) -> ast.Call:
 def _empty_list(script: Script, line: int, path: str) -> ast.expr:
     """The empty list that a container begins as."""
     value = _beginning(script, line, path)
-    if not _is_empty_list(script, value):
+    if not _is_empty_list(value):
         raise script.refuse(f"`{path}` does not begin as an empty list", value)
     return value
 
@@ -265,13 +265,8 @@ def _beginning(script: Script, line: int, path: str) -> ast.expr:
     raise script.refuse(f"`{path}` does not begin as an empty list", owner)
 
 
-def _is_empty_list(script: Script, value: ast.expr) -> bool:
-    match value:
-        case ast.List(elts=[]):
-            return True
-        case ast.Call(args=[]):
-            return is_call(script, value, "list")
-    return False
+def _is_empty_list(value: ast.expr) -> bool:
+    return isinstance(value, ast.List) and not value.elts
 
 
 def _uses(script: Script, path: str) -> list[ast.expr]:

@@ -10,8 +10,8 @@ from functools import partial
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import insert_after, insert_before, replaced, spelled
 from unslow.fix.moves.captured_values import called_in_loop
+from unslow.fix.moves.compile_function import compile_function
 from unslow.fix.moves.compile_metric import compile_metric, metric_at
-from unslow.fix.moves.compile_step import compile_function
 from unslow.fix.moves.shapes import DRAWS, call_by, reads
 from unslow.syntax.library import Kind
 from unslow.syntax.nodes import NamedFunction, argument, dotted, inside, last_name, method_of, words

@@ -5,29 +5,26 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
-from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import CannotEdit, Script
-from unslow.fix.edit.statements import replaced, spelling
-from unslow.fix.moves.captured_values import called_in_loop, captured, reset_objects
-from unslow.fix.moves.decorators import decorate
+from unslow.fix.moves.compile_function import (
+    arguments_to_wrap,
+    compile_function,
+    decorated,
+    known_tensorflow,
+    require_compilable,
+)
 from unslow.fix.moves.defer_statement import move_out
 from unslow.fix.moves.extract_function import NewFunction, lifted
-from unslow.fix.moves.graph_rules import Offence, offence
-from unslow.fix.moves.step_arguments import SeveralObjects, numbers_to_wrap, one_object_each
-from unslow.fix.moves.step_plan import Offends, Plan, extended, planned, training_loops
-from unslow.fix.moves.tensor_results import results_as_tensors
+from unslow.fix.moves.step_arguments import SeveralObjects
+from unslow.fix.moves.step_plan import Offends, Plan, extended, planned
 from unslow.fix.moves.training_step import Step, find_step, spans
-from unslow.syntax.library import Kind
 from unslow.syntax.literals import Literal, without_not
 from unslow.syntax.nodes import (
     DEFINITIONS,
     NAMED_FUNCTIONS,
     NamedFunction,
-    inside,
     last_name,
-    values_taken,
 )
-from unslow.syntax.python_types import PythonType, called_objects, python_type
 
 _FUNCTION = "tf.function"
 _RAGGED = frozenset(
@@ -93,7 +90,7 @@ def _switched_on(script: Script, step: Step, wrapping: ast.Call) -> Script:
     assert function is not None
     test, wanted = _switch(script, function, wrapping)
     try:
-        wrapped = _whole_function(script, function)
+        wrapped = arguments_to_wrap(script, function)
     except Offends as problem:
         raise script.refuse(problem.offence.reason, problem.offence.node) from problem
     if wrapped:
@@ -137,14 +134,14 @@ def _called_step(script: Script, step: Step, keywords: Mapping[str, str]) -> Scr
     function = step.function
     if function is None:
         raise script.refuse("the update is neither in a loop nor in a function", step.update)
-    _require_compilable(script, function)
+    require_compilable(script, function)
     try:
-        wrapped = _whole_function(script, function)
+        wrapped = arguments_to_wrap(script, function)
     except SeveralObjects as problem:
         return _compiled_callers(script, function, keywords, problem)
     except (CannotEdit, Offends) as problem:
         return _split(script, step, keywords, problem)
-    return _decorated(script, function, wrapped, keywords)
+    return decorated(script, function, wrapped, keywords)
 
 
 def _compiled_callers(
@@ -162,100 +159,6 @@ def _compiled_callers(
         assert caller is not None
         script = compile_function(script, caller, keywords)
     return script
-
-
-def compile_function(
-    script: Script, function: NamedFunction, keywords: Mapping[str, str]
-) -> Script:
-    """Decorates a function that a graph can keep as a whole; CannotEdit says what forbids it."""
-    _require_compilable(script, function)
-    line = script.recorded(function)
-    try:
-        wrapped = _whole_function(script, function)
-    except Offends as problem:
-        tensors = results_as_tensors(script, function)
-        if tensors is None:
-            raise script.refuse(problem.offence.reason, problem.offence.node) from problem
-        compiled = tensors.function_at(line)
-        assert compiled is not None
-        return compile_function(tensors, compiled, keywords)
-    return _decorated(script, function, wrapped, keywords)
-
-
-def _decorated(
-    script: Script,
-    function: NamedFunction,
-    wrapped: Sequence[ast.expr],
-    keywords: Mapping[str, str],
-) -> Script:
-    line = script.recorded(function)
-    if wrapped:
-        known, imports = _known_tensorflow(script, function)
-        # The function's body stays as it is, so its line still finds it.
-        tensors = [
-            replaced(script, node, f"{known}.constant({script.source(node)})") for node in wrapped
-        ]
-        script = script.edit([*imports, *tensors])
-    return decorate(script, line, keywords)
-
-
-def _known_tensorflow(script: Script, node: ast.AST) -> tuple[str, list[Splice]]:
-    """How TensorFlow is spelled at a node, with the import that it lacks."""
-    known, imports = spelling(script, "tf", node)
-    is_late = not imports and script.alias("tf", node) is None
-    script.refuse_if(is_late, "TensorFlow is imported too late for a function here", node)
-    return known, imports
-
-
-def _require_compilable(script: Script, function: NamedFunction) -> None:
-    if isinstance(function, ast.AsyncFunctionDef):
-        raise script.refuse(f"`{function.name}` is a coroutine", function)
-    around = script.function_of(function)
-    repeated = around is not None and called_in_loop(script, around)
-    if repeated or script.loops_around(function):
-        raise script.refuse(f"`{function.name}` is defined anew again and again", function)
-    owner = script.class_of_method(function)
-    keras = owner is not None and script.class_kind(owner) is Kind.MODEL
-    if keras and function.name == "train_step" and not script.possible_calls(function):
-        reason = "Keras compiles `train_step` itself unless it is told to run eagerly"
-        raise script.refuse(reason, function)
-
-
-def _whole_function(script: Script, function: NamedFunction) -> list[ast.expr]:
-    """The arguments to wrap if the function is compiled as it stands; raises where it cannot be."""
-    taken, body = values_taken(function), function.body
-    found = (
-        offence(script, body, taken, function)
-        or captured(script, body, taken, function)
-        or _odd_result(script, function)
-        or reset_objects(script, body, training_loops(script, body, function))
-    )
-    if found is not None:
-        raise Offends(found, body)
-    one_object_each(script, function, called_objects(body)[0])
-    wrapped = numbers_to_wrap(script, function, body)
-    return [value for values in wrapped.values() for value in values]
-
-
-def _odd_result(script: Script, function: NamedFunction) -> Offence | None:
-    """A compiled function can give back tensors only."""
-    called, _ = called_objects(function.body)
-    for node in inside(function, ast.Return):
-        text = python_type(script, node.value) is PythonType.TEXT
-        if text or isinstance(node.value, ast.Lambda):
-            return Offence("it returns something that is no tensor", node)
-        for value in _returned(node.value):
-            if isinstance(value, ast.Name) and value.id in called:
-                return Offence(f"it returns `{value.id}`, which is no tensor", node)
-    return None
-
-
-def _returned(node: ast.expr | None) -> list[ast.expr]:
-    """What a function returns, one by one."""
-    match node:
-        case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Dict(values=parts):
-            return [inner for part in parts for inner in _returned(part)]
-    return [] if node is None else [node]
 
 
 def _split(
@@ -303,7 +206,7 @@ def _first_that_works(
 
 
 def _lift_out(script: Script, plan: Plan, name: str, keywords: Mapping[str, str]) -> Script:
-    known, imports = _known_tensorflow(script, plan.before)
+    known, imports = known_tensorflow(script, plan.before)
     options = ", ".join(f"{key}={value}" for key, value in keywords.items())
     decorator = f"{known}.function({options})" if options else f"{known}.function"
     new = NewFunction(

@@ -8,11 +8,9 @@ from dataclasses import replace
 from typing import Protocol
 
 from unslow.facts.schema import Place, Stack
-from unslow.fix.edit.blocks import removal, statement
-from unslow.fix.edit.lines import Splice
+from unslow.fix.edit.blocks import statement
 from unslow.fix.edit.script import Script
 from unslow.fix.moves.method_chain import (
-    Link,
     add_link,
     bound_name,
     chain_at,
@@ -154,7 +152,7 @@ def cache_behind(script: Script, line: int, kind: str) -> Script | None:
     _require_memory(script, above[-1].call)
     if len(above) == len(links) == 1:
         return swap_links(script, line, "cache", method)
-    rest = script.edit([_without_last(script, cached, above)])
+    rest, _ = without_link(script, script.recorded(cached), "cache")
     return add_link(rest, line, "cache()", after=method)
 
 
@@ -204,15 +202,6 @@ def _is_last_use(script: Script, node: ast.stmt, name: str) -> bool:
         return True
     block, index = script.block(node)
     return name not in uses(block[index + 1 :]).reads
-
-
-def _without_last(script: Script, node: ast.stmt, links: list[Link]) -> Splice:
-    """The statement without the last link of its chain; `ds = ds.cache()` goes altogether."""
-    if len(links) == 1 and _target(node) is not None:
-        return removal(script, [node])
-    last = links[-1]
-    whole = script.span(last.call)
-    return Splice(*whole, script.lines.text[whole[0] : last.start])
 
 
 def _require_memory(script: Script, call: ast.Call) -> None:

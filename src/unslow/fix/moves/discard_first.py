@@ -9,7 +9,7 @@ from unslow.fix.edit.blocks import above, indent, removal
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.fix.moves.call_arguments import call
-from unslow.fix.moves.method_chain import Link, bound_name, chain_at, swap_links
+from unslow.fix.moves.method_chain import Link, bound_name, chain_at, reordered, swap_links
 from unslow.fix.moves.shapes import only, reads
 from unslow.model import Fix, Safety
 from unslow.syntax.nodes import inside, receiver_of
@@ -34,7 +34,9 @@ def discard_first(script: Script, line: int, method: str, work: int, same: bool)
     run = _run_before(links, place)
     mapped = call(script, work, "map")
     if any(link.call is mapped for link in run):
-        edited = _within_chain(script, links, place, run)
+        first = links.index(run[0])
+        order = [*links[:first], links[place], *run, *links[place + 1 :]]
+        edited = reordered(script, links, order)
     else:
         edited = _across_names(script, links, place, mapped)
     safety = Safety.EXACT if same else Safety.REVIEW
@@ -50,17 +52,6 @@ def _run_before(links: Sequence[Link], place: int) -> Sequence[Link]:
     while start < place and links[start].name != "map":
         start += 1
     return links[start:place]
-
-
-def _within_chain(script: Script, links: Sequence[Link], place: int, run: Sequence[Link]) -> Script:
-    """`.map(f).skip(n)` becomes `.skip(n).map(f)`."""
-    text, moved = script.lines.text, links[place]
-    for link in (run[0], moved):
-        script.refuse_if(text[link.dot] != ".", "the chain is cut by parentheses", link.call)
-    begin, end = script.span(links[0].call)[0], links[-1].end
-    skipped, made = text[moved.start : moved.end], text[run[0].start : moved.start]
-    whole = text[begin : run[0].start] + skipped + made + text[moved.end : end]
-    return script.edit([Splice(begin, end, whole)])
 
 
 def _across_names(script: Script, links: Sequence[Link], place: int, mapped: ast.Call) -> Script:

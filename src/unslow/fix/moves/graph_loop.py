@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
-from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import replaced, spelling
+from unslow.fix.moves.carried_numbers import real_starts, require_scalar
 from unslow.fix.moves.extract_function import read_afterwards
 from unslow.fix.moves.shapes import is_arithmetic, is_call, mentions
 from unslow.fix.moves.tensor_array import Collection, arrays, collected, python_starts
@@ -20,26 +19,15 @@ from unslow.syntax.nodes import (
     STATEMENT_LOOPS,
     NamedFunction,
     header,
-    inside,
     is_stored,
     last_name,
     method_of,
     of_type,
     parameter_names,
-    words,
 )
-from unslow.syntax.python_types import PythonType, python_type
 from unslow.syntax.uses import uses
 
 _FILLS = ("append", "extend", "insert", "update", "pop", "add", "setdefault")
-# They give one number if they are called with one argument; the first ones a real one.
-_REDUCE_TO_REAL = words(
-    "tf.reduce_mean tf.norm tf.nn.l2_loss tf.linalg.norm tf.linalg.global_norm tf.math.reduce_mean"
-)
-_REDUCE_TO_SCALAR = _REDUCE_TO_REAL | words(
-    "tf.reduce_sum tf.reduce_max tf.reduce_min tf.math.reduce_sum tf.math.reduce_max"
-    " tf.math.reduce_min tf.linalg.trace"
-)
 _FEWEST_TURNS = 16  # a judgement, as in the finding: unrolling fewer is no burden
 _MOST_CALLS = 5  # from a compiled function to the loop; a judgement, two are usual
 _PLAIN = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Pass)
@@ -78,7 +66,7 @@ def range_to_graph(script: Script, line: int) -> Script:
     carried = _carried(script, function, loop, {collection.name for collection in collections})
     assert isinstance(loop.iter, ast.Call)
     counter, imports = spelling(script, "tf.range", loop)
-    splices = [*imports, *_real_starts(script, loop)]
+    splices = [*imports, *real_starts(script, loop)]
     backwards = _counted_down(script, loop)
     if backwards is not None:
         counted = f"{counter}({script.source(backwards)} - 1, -1, -1)"
@@ -223,84 +211,5 @@ def _carried(
         raise script.refuse(f"`{name}` has no value before the loop", loop)
     starts = python_starts(block[:index])
     for name in sorted(carried & starts.keys()):
-        _require_scalar(script, loop, name, starts[name])
+        require_scalar(script, loop, name, starts[name])
     return carried
-
-
-def _require_scalar(script: Script, loop: ast.For, name: str, start: ast.expr) -> None:
-    """Requires of a Python value that the loop carries that a scalar tensor can hold it.
-
-    The loop of a graph makes a tensor of it, whose dtype and shape must be those of each turn.
-    """
-    number = start.value if isinstance(start, ast.Constant) else None
-    if not isinstance(number, int | float) or isinstance(number, bool):
-        reason = f"`{name}` starts as a Python value, which a loop of the graph would not keep"
-        raise script.refuse(reason, loop)
-    reason = f"`{name}` starts as a number, and may not be float32 later"
-    script.refuse_if("float64" in script.text, reason, start)
-    reducers = _REDUCE_TO_SCALAR if isinstance(number, float) else _REDUCE_TO_REAL
-    for node in inside(loop.body, ast.stmt):
-        for value in _written(node, name):
-            only_python = not isinstance(number, float) and python_type(script, value) is not None
-            if only_python or not _is_scalar(script, value, name, reducers):
-                what = script.source(value)
-                kind = "scalar" if isinstance(number, float) else "real scalar"
-                reason = f"`{name}` starts as `{number}`, and `{what}` may be no {kind}"
-                raise script.refuse(reason, value)
-
-
-def _real_starts(script: Script, loop: ast.For) -> Iterator[Splice]:
-    """`0` as `0.0` where a loop carries it: a graph does not turn integers into real numbers."""
-    block, index = script.block(loop)
-    carried = uses(loop.body).writes
-    for name, start in python_starts(block[:index]).items():
-        if name in carried and isinstance(start, ast.Constant) and type(start.value) is int:
-            yield replaced(script, start, f"{start.value}.0")
-
-
-def _written(node: ast.stmt, name: str) -> Iterator[ast.expr]:
-    """What a statement makes of a name; plain statements hold no others."""
-    match node:
-        case ast.AugAssign(target=ast.Name(id=written), value=value) if written == name:
-            yield value
-        case ast.Assign(targets=targets, value=value) if name in uses(targets).writes:
-            yield value
-        case ast.AnnAssign(target=ast.Name(id=written), value=ast.expr() as value):
-            if written == name:
-                yield value
-
-
-def _is_scalar(
-    script: Script, node: ast.expr | None, name: str, reducers: frozenset[str], depth: int = 5
-) -> bool:
-    """Whether a value is surely one number, as a tensor made by some functions or Python's."""
-    if depth == 0:
-        return False
-
-    def are_scalars(values: Iterable[ast.expr | None]) -> bool:
-        found = list(values)
-        judged = [_is_scalar(script, value, name, reducers, depth - 1) for value in found]
-        return bool(found) and all(judged)
-
-    match node:
-        case ast.Constant(value=float() | int()):
-            return True
-        case ast.Name(id=read) if read == name:
-            return True
-        case ast.UnaryOp(operand=operand):
-            return are_scalars([operand])
-        case ast.BinOp(left=left, right=right):
-            return are_scalars([left, right])
-        case ast.Call(func=called) if script.name(called) in reducers:
-            return not _reduces_some_axes(node)
-        case ast.Call():
-            function = script.own_function(node)
-            return function is not None and are_scalars(script.returned(function))
-        case ast.Name() | ast.Attribute():
-            number = python_type(script, node) in (PythonType.FLOAT, PythonType.INT)
-            return number or are_scalars(script.possible_values(node))
-    return False
-
-
-def _reduces_some_axes(call: ast.Call) -> bool:
-    return len(call.args) != 1 or bool(call.keywords)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from unslow.facts.schema import Place
@@ -138,13 +139,20 @@ def move_link(script: Script, line: int, link: str, after: str) -> Script:
     script.refuse_if(not once, f"`.{link}` and `.{after}` are not called once here", links[0].call)
     if names.index(link) > names.index(after):
         return script
-    moved, last = links[names.index(link)], links[names.index(after)]
+    order = list(links)
+    moved = order.pop(names.index(link))
+    order.insert(names.index(after), moved)
+    return reordered(script, links, order)
+
+
+def reordered(script: Script, links: Sequence[Link], order: Sequence[Link]) -> Script:
+    """The links of a chain in another order; what stands between them stays in its place."""
     text = script.lines.text
-    for each in (moved, last):
-        script.refuse_if(text[each.dot] != ".", "the chain is cut by parentheses", each.call)
-    begin = script.span(links[0].call)[0]
-    rest = text[begin : moved.start] + text[moved.end : last.end]
-    whole = rest + text[moved.start : moved.end] + text[last.end : links[-1].end]
+    whole = text[script.span(links[0].call)[0] : links[0].start]
+    for before, link in zip(links, order, strict=True):
+        is_cut = before is not link and text[link.dot] != "."
+        script.refuse_if(is_cut, "the chain is cut by parentheses", link.call)
+        whole += text[before.start : before.dot] + text[link.dot : link.end]
     return script.edit([_whole(script, links, whole)])
 
 
@@ -184,14 +192,9 @@ def swap_links(script: Script, line: int, first: str, second: str) -> Script:
         found = [place for place in found if now in _lines(links[place : place + 2])]
     reason = f"`.{first}` and `.{second}` follow each other more than once here"
     script.refuse_if(len(found) != 1, reason, links[0].call)
-    one, two = links[found[0] : found[0] + 2]
-    text = script.lines.text
-    begin = script.span(links[0].call)[0]
-    for link in (one, two):
-        script.refuse_if(text[link.dot] != ".", "the chain is cut by parentheses", link.call)
-    swapped = text[two.dot : two.end] + text[one.end : two.dot] + text[one.dot : one.end]
-    whole = text[begin : one.dot] + swapped + text[two.end : links[-1].end]
-    return script.edit([_whole(script, links, whole)])
+    place = found[0]
+    order = [*links[:place], links[place + 1], links[place], *links[place + 2 :]]
+    return reordered(script, links, order)
 
 
 def _lines(links: list[Link]) -> set[int | None]:
@@ -236,7 +239,7 @@ def _only_link(node: ast.stmt) -> str | None:
     return None
 
 
-def _whole(script: Script, links: list[Link], text: str) -> Splice:
+def _whole(script: Script, links: Sequence[Link], text: str) -> Splice:
     """Replace the whole chain: its links are nested, so none can change alone."""
     return Splice(script.span(links[0].call)[0], links[-1].end, text)
 

@@ -9,20 +9,20 @@ from dataclasses import dataclass
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import replaced
-from unslow.syntax.nodes import argument, dotted, last_name, method_of, of_type, words
+from unslow.syntax.nodes import argument, dotted, given_values, last_name, method_of, of_type, words
 from unslow.syntax.python_types import PythonType, python_type
 
 ASSIGNS = words("assign assign_add assign_sub")
 _ASSIGN_KEYWORDS = words("value delta ref use_locking name read_value")
 _DTYPES = {PythonType.FLOAT: "float32", PythonType.INT: "int32"}
 _CONSTANTS = words("constant convert_to_tensor")
-_ARITHMETIC = words("add subtract multiply divide truediv pow maximum minimum")
 # What is made in a shape, which may be a tensor.
 _SHAPED = words("normal truncated_normal uniform random_normal random_uniform zeros ones")
 # Functions of TensorFlow that surely give one tensor (or variable), so that it has a dtype to ask
 # for.
-_TENSORS = _ARITHMETIC | words(
-    "Variable get_variable placeholder constant zeros ones matmul cast square sqrt exp log abs"
+_TENSORS = words(
+    "add subtract multiply divide truediv pow maximum minimum"
+    " Variable get_variable placeholder constant zeros ones matmul cast square sqrt exp log abs"
 )
 
 
@@ -70,17 +70,10 @@ def _in_call(script: Script, call: ast.Call, value: ast.expr) -> Fed:
         return Fed(value, value, f"{{0}}.dtype.base_dtype{shape}", target)
     name = tf_name(script, call.func)
     is_first = argument(call, "value", 0) is value
-    if name in _CONSTANTS and is_first and argument(call, "shape", 2) is None:
-        dtype = argument(call, "dtype", 1)
-        if dtype is not None and _dtype(script, value):
-            return Fed(value, call, "{0}, []", dtype)
+    if name in _CONSTANTS and is_first and len(given_values(call)) == 1:
         return Fed(value, call, _own_dtype(script, value))
-    if name == "cast" and call.args[:1] == [value]:
-        return Fed(value, value, _own_dtype(script, value))
     if _is_shape(script, call, value):
         return Fed(value, value, f"{script.alias('tf', value)}.int32, [None]")
-    if name in _ARITHMETIC and len(call.args) == 2 and value in call.args:
-        return _computed_with(script, call.args[1 - call.args.index(value)], value)
     what = script.source(value)
     raise script.refuse(
         f"`{script.source(call.func)}` may need the value of `{what}` to be made", value

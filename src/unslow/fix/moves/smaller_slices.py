@@ -20,7 +20,7 @@ def smaller_slices(script: Script, line: int, rows: int) -> Script:
     statement = script.statement_at(line)
     calls = inside(statement, ast.Call) if statement is not None else ()
     around = [loop for call in calls for loop in script.loops(call)]
-    sizes = [size for loop in around for size in _size_of_slices(script, loop)]
+    sizes = [size for loop in around for size in _size_of_slices(loop)]
     if not sizes:
         raise script.refuse(_NO_SLICES, line)
     is_one = len({ast.dump(size) for size in sizes}) == 1
@@ -30,7 +30,7 @@ def smaller_slices(script: Script, line: int, rows: int) -> Script:
     return script.with_value(sizes[0], lambda literal: _fewer(literal, rows))
 
 
-def _size_of_slices(script: Script, loop: Loop) -> list[ast.expr]:
+def _size_of_slices(loop: Loop) -> list[ast.expr]:
     """The places where a loop over `range` says how many rows its slices have."""
     generator = loop.generators[0] if isinstance(loop, COMPREHENSIONS) else loop
     match generator:
