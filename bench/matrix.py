@@ -1,6 +1,7 @@
 """TensorFlow and Python versions, one environment each: loop styles, and causes at their line.
 
-python -m bench.matrix [CELL …] [--quick | --every] [--again]     such as tf2.16-py3.11; all without one
+python -m bench.matrix [CELL …] [--quick | --every] [--again] [--jobs N]
+                       such as tf2.16-py3.11; all without one
 
 Environments are made outside of the tree; results are kept in bench/matrix.json, and docs/support.md
 is written from them. Stop it and start it again: what has a result is not run again.
@@ -9,6 +10,7 @@ is written from them. Stop it and start it again: what has a result is not run a
 from __future__ import annotations
 
 import argparse
+import fcntl
 import json
 import os
 import re
@@ -16,8 +18,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import zipfile
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -30,8 +34,9 @@ from tests.examples import Example, all_examples
 
 PLACE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "unslow" / "matrix"
 RESULTS = ROOT / "bench" / "matrix.json"
+_LOCK = PLACE / "lock"
 _EXAMPLES = ROOT / "examples"
-_TIMEOUT = 400.0
+_TIMEOUT = 900.0  # seconds; the longest took 60 of a processor that others may use, too
 Row = dict[str, Any]
 # TensorFlow → the Pythons that it has wheels for.
 CELLS = {
@@ -143,10 +148,10 @@ def _variables() -> dict[str, str]:
     return environment({"PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": ""})
 
 
-def forked(cell: Cell, scripts: Sequence[Path]) -> Iterator[tuple[Path, Row]]:
-    """Record scripts in forks; what is wrong there is recorded again by `unslow run`."""
+def forked(cell: Cell, scripts: Sequence[Path], jobs: int) -> Iterator[tuple[Path, Row]]:
+    """Record scripts in forks; what is wrong there is recorded again by `unslow run`, alone."""
     left = {script.stem: script for script in scripts}
-    words = ["-m", "bench.matrix_forks", *map(str, scripts)]
+    words = ["-m", "bench.matrix_forks", str(jobs), *map(str, scripts)]
     with tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen(
             [str(cell.interpreter), *words],
@@ -159,10 +164,11 @@ def forked(cell: Cell, scripts: Sequence[Path]) -> Iterator[tuple[Path, Row]]:
         for line in process.stdout or ():
             if line.startswith("{"):
                 row = json.loads(line)
-                script = left.pop(row["script"])
+                script = left[row["script"]]
                 result = _judged(script, row["report"], row["code"])
                 result["lost"] = _lost(row["report"])
-                yield script, launched(cell, script) if result["problem"] else result
+                if not result["problem"]:
+                    yield left.pop(script.stem), result
         if process.wait():
             errors.seek(0)
             print(f"{cell.name}: the forks ended with {errors.read()[-300:]}", flush=True)
@@ -238,36 +244,57 @@ def load() -> dict[str, Row]:
     return found
 
 
+@contextmanager
+def changed() -> Iterator[dict[str, Row]]:
+    """The results, to be changed by one process at a time: cells may run side by side."""
+    PLACE.mkdir(parents=True, exist_ok=True)
+    with _LOCK.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        rows = load()
+        yield rows
+        keep(rows)
+
+
 def keep(rows: dict[str, Row]) -> None:
-    RESULTS.parent.mkdir(parents=True, exist_ok=True)
     draft = RESULTS.with_suffix(".draft")
     draft.write_text(json.dumps(rows, indent=1), encoding="utf-8")
     draft.replace(RESULTS)
 
 
-def run(cell: Cell, chosen: Sequence[Path], again: bool) -> None:
-    rows = load()
-    row = rows.setdefault(cell.name, {"scripts": {}})
-    row["problem"] = made(cell)
-    row["date"] = date.today().isoformat()
-    keep(rows)
-    if row["problem"]:
-        print(f"{cell.name}: {row['problem']}", flush=True)
+def run(cell: Cell, chosen: Sequence[Path], again: bool, jobs: int) -> None:
+    problem = made(cell)
+    with changed() as rows:
+        row = rows.setdefault(cell.name, {"scripts": {}})
+        row["problem"] = problem
+        row["date"] = date.today().isoformat()
+    if problem:
+        print(f"{cell.name}: {problem}", flush=True)
         return
+    began = time.monotonic()
     left = [path for path in chosen if again or _is_open(row["scripts"].get(path.stem))]
     by_launcher = [path for path in left if path.stem in _QUICK]
     by_fork = [path for path in left if path.stem not in _QUICK]
     for path in by_launcher:
         _keep_result(cell, path, launched(cell, path))
     if by_fork:
-        for path, result in forked(cell, by_fork):
+        for path, result in forked(cell, _longest_first(by_fork), jobs):
             _keep_result(cell, path, result)
+    if left:
+        minutes = (time.monotonic() - began) / 60
+        print(f"{cell.name}: {len(left)} scripts in {minutes:.1f} minutes", flush=True)
+
+
+def _longest_first(paths: Sequence[Path]) -> list[Path]:
+    """Nothing long begins last, while the other places stand empty; the styles are all short."""
+    styles = set(_styles())
+    examples = [path for path in paths if path not in styles]
+    examples.sort(key=lambda path: _recorded_seconds(Example(path)), reverse=True)
+    return [*examples, *(path for path in paths if path in styles)]
 
 
 def _keep_result(cell: Cell, path: Path, result: Row) -> None:
-    rows = load()
-    rows[cell.name]["scripts"][path.stem] = result
-    keep(rows)
+    with changed() as rows:
+        rows[cell.name]["scripts"][path.stem] = result
     print(f"{cell.name}: {path.stem}: {result['problem'] or 'right'}", flush=True)
 
 
@@ -335,13 +362,14 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="six scripts of each cell")
     parser.add_argument("--every", action="store_true", help="every example, not one of each cause")
     parser.add_argument("--again", action="store_true", help="also what has a result")
+    parser.add_argument("--jobs", type=int, default=1, help="scripts of a cell at a time")
     options = parser.parse_args()
     chosen = scripts(options.every)
     if options.quick:
         chosen = [path for path in chosen if path.stem in _QUICK]
     for cell in cells():
         if not options.cells or cell.name in options.cells:
-            run(cell, chosen, options.again)
+            run(cell, chosen, options.again, options.jobs)
     (ROOT / "docs" / "support.md").write_text(page(load()), encoding="utf-8")
     print("written: docs/support.md")
     rows = [result for row in load().values() for result in row["scripts"].values()]
