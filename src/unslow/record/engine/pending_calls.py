@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 
 _kept: list[PendingCall] = []  # the interpreter may ask for them as long as the process lives
+_HANGS_WHERE_TRACED = sys.version_info[:2] == (3, 11)
 
 
 class PendingCall:
@@ -23,18 +25,62 @@ class PendingCall:
     """
 
     def __init__(self, run: Callable[[], object]) -> None:
-        self._run: Callable[[], object] | None = run
+        self.run = run
         _kept.append(self)
         kind = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.py_object)
         is_true = ctypes.cast(ctypes.pythonapi.PyObject_IsTrue, ctypes.c_void_p)
         add = kind(("Py_AddPendingCall", ctypes.pythonapi))
-        self.schedule: Callable[[], int] = functools.partial(add, is_true, ctypes.py_object(self))
+        asked = _untraced(self) if _HANGS_WHERE_TRACED else self
+        self.schedule: Callable[[], int] = functools.partial(add, is_true, ctypes.py_object(asked))
 
     def __bool__(self) -> bool:
-        if self._run is not None:
-            self._run()
+        self.run()
         return False
 
     def end(self) -> None:
         """Calls that wait do nothing any more."""
-        self._run = None
+        self.run = _nothing
+
+
+def _nothing() -> None:
+    pass
+
+
+def _untraced(pending: PendingCall) -> object:
+    """An object that runs the call when asked for its truth, hidden from tracers and profilers.
+
+    Python 3.11 never gets past the beginning of a traced function while a pending call waits and
+    another one runs (`DO_TRACING` in its ceval.c: it checks for pending calls, which only run one
+    at a time, before each attempt): a program under a profiler or a debugger would hang. So tracing
+    is suspended there, in a generator: what continues behind `yield from` is not such a beginning.
+    """
+    suspend, resume = _of_thread("EnterTracing"), _of_thread("LeaveTracing")
+    current = ctypes.PYFUNCTYPE(ctypes.c_void_p)(("PyThreadState_Get", ctypes.pythonapi))
+
+    def prepare() -> None:
+        """A generator runs once. The next one is there before the call, which may be stopped."""
+        generator = run_once()
+        next(generator)
+        # Unless an interrupt ended the generator at its start: then nothing runs.
+        asked.__bool__ = functools.partial(next, generator, False)  # type: ignore[attr-defined]
+
+    def run_once() -> Iterator[bool]:
+        yield from (False,)
+        thread = current()
+        try:
+            suspend(thread)
+            prepare()
+            pending.run()
+        finally:
+            resume(thread)
+        yield False
+
+    asked = type("Asked", (), {})
+    prepare()
+    return asked()
+
+
+def _of_thread(name: str) -> Callable[[int], None]:
+    """A function of Python's C interface (since 3.11) that takes the state of a thread."""
+    kind = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
+    return kind((f"PyThreadState_{name}", ctypes.pythonapi))
