@@ -144,7 +144,8 @@ def _run(cell: Cell, words: Sequence[str], place: Path) -> subprocess.CompletedP
 def _variables() -> dict[str, str]:
     """The environment may have been made from another checkout, and keeps its bytecode."""
     paths = f"{ROOT / 'src'}:{ROOT}"
-    return environment({"PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": ""})
+    extra = {"PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    return environment(extra, quiet=False)  # which would go without oneDNN: an example is about it
 
 
 def forked(cell: Cell, scripts: Sequence[Path], jobs: int) -> Iterator[tuple[Path, Row]]:
