@@ -37,6 +37,7 @@ RESULTS = ROOT / "bench" / "matrix.json"
 _LOCK = PLACE / "lock"
 _EXAMPLES = ROOT / "examples"
 _TIMEOUT = 900.0  # seconds; the longest took 60 of a processor that others may use, too
+_ERROR = re.compile(r"[\w.]*(Error|Exception)\b")
 Row = dict[str, Any]
 # TensorFlow → the Pythons that it has wheels for.
 CELLS = {
@@ -53,6 +54,8 @@ _QUICK = (
     *("fit_dataset", "function_decorated", "session_plain", "eager_by_hand"),
     *("retracing_method", "eager_step"),
 )
+# Their findings are about the memory of the process, of which a fork shares what TensorFlow takes.
+_OF_A_PROCESS = ("memory_pressure", "memory_peak_pairs")
 
 
 @dataclass(frozen=True)
@@ -178,7 +181,10 @@ def forked(cell: Cell, scripts: Sequence[Path], jobs: int) -> Iterator[tuple[Pat
 
 
 def _last_line(done: subprocess.CompletedProcess[str]) -> str:
-    return (done.stderr.strip().splitlines() or ["no report"])[-1][:200]
+    """The error that a program ended with: its last line that begins with one, and what follows."""
+    lines = [line.strip() for line in done.stderr.strip().splitlines()] or ["no report"]
+    errors = [number for number, line in enumerate(lines) if _ERROR.match(line)]
+    return " ".join(filter(None, lines[errors[-1] if errors else -1 :]))[:200]
 
 
 def _lost(report: Row) -> list[str]:
@@ -271,8 +277,8 @@ def run(cell: Cell, chosen: Sequence[Path], again: bool, jobs: int) -> None:
         return
     began = time.monotonic()
     left = [path for path in chosen if again or _is_open(row["scripts"].get(path.stem))]
-    by_launcher = [path for path in left if path.stem in _QUICK]
-    by_fork = [path for path in left if path.stem not in _QUICK]
+    by_launcher = [path for path in left if path.stem in (*_QUICK, *_OF_A_PROCESS)]
+    by_fork = [path for path in left if path not in by_launcher]
     for path in by_launcher:
         _keep_result(cell, path, launched(cell, path))
     if by_fork:

@@ -90,7 +90,10 @@ def _train(fork: Fork) -> NoReturn:
     os.dup2(output, 2)
     copied(fork.script, fork.place)
     sys.argv, sys.path[0] = [fork.script.name], str(fork.place)
-    Recording(fork.folder).start()
+    recording = Recording(fork.folder)
+    recording.start()
+    # TensorFlow's interface was made before: it would hold functions that are not wrapped.
+    recording.arming.follow_aliases(lambda: None)
     runpy.run_path(fork.script.name, run_name="__main__")
     sys.exit(0)
 
