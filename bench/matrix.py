@@ -1,6 +1,7 @@
 """TensorFlow and Python versions, one environment each: loop styles, and causes at their line.
 
-python -m bench.matrix [CELL …] [--quick | --every] [--again]     such as tf2.16-py3.11; all without one
+python -m bench.matrix [CELL …] [--quick | --every] [--again] [--jobs N]
+                       such as tf2.16-py3.11; all without one
 
 Environments are made outside of the tree; results are kept in bench/matrix.json, and docs/support.md
 is written from them. Stop it and start it again: what has a result is not run again.
@@ -9,6 +10,7 @@ is written from them. Stop it and start it again: what has a result is not run a
 from __future__ import annotations
 
 import argparse
+import fcntl
 import json
 import os
 import re
@@ -16,8 +18,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import zipfile
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -25,13 +29,15 @@ from typing import Any
 
 from bench.chaos.kept import ROOT
 from bench.chaos.processes import environment, environment_with
-from bench.matrix_forks import copied
+from bench.matrix_forks import OF_THE_MACHINE, copied, report_of
 from tests.examples import Example, all_examples
 
 PLACE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "unslow" / "matrix"
 RESULTS = ROOT / "bench" / "matrix.json"
+_LOCK = PLACE / "lock"
 _EXAMPLES = ROOT / "examples"
-_TIMEOUT = 400.0
+_TIMEOUT = 900.0  # seconds; the longest took 60 of a processor that others may use, too
+_ERROR = re.compile(r"[\w.]*(Error|Exception)\b")
 Row = dict[str, Any]
 # TensorFlow → the Pythons that it has wheels for.
 CELLS = {
@@ -43,12 +49,13 @@ CELLS = {
     "2.20": ("3.10", "3.11", "3.12", "3.13"),
     "2.21": ("3.10", "3.11", "3.12", "3.13"),
 }
-_OF_THE_MACHINE = "noisy-machine"  # says nothing of the script, and is true of a busy machine
 # Scripts that run by `unslow run` in every cell; the others are forks of one process.
 _QUICK = (
     *("fit_dataset", "function_decorated", "session_plain", "eager_by_hand"),
     *("retracing_method", "eager_step"),
 )
+# Their findings are about the memory of the process, of which a fork shares what TensorFlow takes.
+_OF_A_PROCESS = ("memory_pressure", "memory_peak_pairs")
 
 
 @dataclass(frozen=True)
@@ -110,9 +117,9 @@ def launched(cell: Cell, script: Path) -> Row:
     with tempfile.TemporaryDirectory(prefix="unslow-matrix-") as name:
         place = Path(name)
         copied(script, place)
-        words = ["-m", "unslow", "run", "-q", "--json", "report.json", script.name]
+        words = ["-m", "unslow", "run", "-q", "--out", "recorded", "--json", "report.json"]
         try:
-            done = _run(cell, words, place)
+            done = _run(cell, [*words, script.name], place)
             if done.returncode:
                 bare = _run(cell, [script.name], place)
                 if bare.returncode == done.returncode:
@@ -121,7 +128,7 @@ def launched(cell: Cell, script: Path) -> Row:
             return {"lost": [], "problem": f"not done after {_TIMEOUT:.0f} s"}
         if not (place / "report.json").exists():
             return {"lost": [], "problem": _last_line(done)}
-        report = json.loads((place / "report.json").read_text(encoding="utf-8"))
+        report = report_of(str(place / "recorded"), script)
     return {**_judged(script, report, done.returncode), "lost": _lost(report)}
 
 
@@ -140,13 +147,14 @@ def _run(cell: Cell, words: Sequence[str], place: Path) -> subprocess.CompletedP
 def _variables() -> dict[str, str]:
     """The environment may have been made from another checkout, and keeps its bytecode."""
     paths = f"{ROOT / 'src'}:{ROOT}"
-    return environment({"PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": ""})
+    extra = {"PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    return environment(extra, quiet=False)  # which would go without oneDNN: an example is about it
 
 
-def forked(cell: Cell, scripts: Sequence[Path]) -> Iterator[tuple[Path, Row]]:
-    """Record scripts in forks; what is wrong there is recorded again by `unslow run`."""
+def forked(cell: Cell, scripts: Sequence[Path], jobs: int) -> Iterator[tuple[Path, Row]]:
+    """Record scripts in forks; what is wrong there is recorded again by `unslow run`, alone."""
     left = {script.stem: script for script in scripts}
-    words = ["-m", "bench.matrix_forks", *map(str, scripts)]
+    words = ["-m", "bench.matrix_forks", str(jobs), *map(str, scripts)]
     with tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen(
             [str(cell.interpreter), *words],
@@ -159,10 +167,13 @@ def forked(cell: Cell, scripts: Sequence[Path]) -> Iterator[tuple[Path, Row]]:
         for line in process.stdout or ():
             if line.startswith("{"):
                 row = json.loads(line)
-                script = left.pop(row["script"])
+                script = left[row["script"]]
                 result = _judged(script, row["report"], row["code"])
                 result["lost"] = _lost(row["report"])
-                yield script, launched(cell, script) if result["problem"] else result
+                if result["problem"]:
+                    print(f"{cell.name}: {script.stem}: again, {result['problem']}", flush=True)
+                else:
+                    yield left.pop(script.stem), result
         if process.wait():
             errors.seek(0)
             print(f"{cell.name}: the forks ended with {errors.read()[-300:]}", flush=True)
@@ -170,7 +181,10 @@ def forked(cell: Cell, scripts: Sequence[Path]) -> Iterator[tuple[Path, Row]]:
 
 
 def _last_line(done: subprocess.CompletedProcess[str]) -> str:
-    return (done.stderr.strip().splitlines() or ["no report"])[-1][:200]
+    """The error that a program ended with: its last line that begins with one, and what follows."""
+    lines = [line.strip() for line in done.stderr.strip().splitlines()] or ["no report"]
+    errors = [number for number, line in enumerate(lines) if _ERROR.match(line)]
+    return " ".join(filter(None, lines[errors[-1] if errors else -1 :]))[:200]
 
 
 def _lost(report: Row) -> list[str]:
@@ -194,9 +208,7 @@ def _miscounted(script: Path, report: Row) -> str:
 
 def _judged_example(example: Example, report: Row) -> Row:
     expected = str(example.expected)
-    others = [one for one in report["findings"] if one["cause"] != _OF_THE_MACHINE]
-    found = report["findings"] if expected == _OF_THE_MACHINE else others
-    first = found[0] if found else None
+    first = report["findings"][0] if report["findings"] else None
     if first is not None and first["cause"] == expected:
         lines = example.lines(expected)
         line = (first["location"] or {}).get("line")
@@ -205,8 +217,7 @@ def _judged_example(example: Example, report: Row) -> Row:
     unjudged = {row["cause"]: row["reason"] for row in report["not_judged"]}
     if expected in unjudged:
         return {"problem": "", "unjudged": unjudged[expected][:200]}
-    where = " (on a noisy machine)" if len(found) < len(report["findings"]) else ""
-    return {"problem": f"{first['cause'] if first else 'nothing'} instead of {expected}{where}"}
+    return {"problem": f"{first['cause'] if first else 'nothing'} instead of {expected}"}
 
 
 def scripts(every: bool) -> list[Path]:
@@ -238,36 +249,57 @@ def load() -> dict[str, Row]:
     return found
 
 
+@contextmanager
+def changed() -> Iterator[dict[str, Row]]:
+    """The results, to be changed by one process at a time: cells may run side by side."""
+    PLACE.mkdir(parents=True, exist_ok=True)
+    with _LOCK.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        rows = load()
+        yield rows
+        keep(rows)
+
+
 def keep(rows: dict[str, Row]) -> None:
-    RESULTS.parent.mkdir(parents=True, exist_ok=True)
     draft = RESULTS.with_suffix(".draft")
     draft.write_text(json.dumps(rows, indent=1), encoding="utf-8")
     draft.replace(RESULTS)
 
 
-def run(cell: Cell, chosen: Sequence[Path], again: bool) -> None:
-    rows = load()
-    row = rows.setdefault(cell.name, {"scripts": {}})
-    row["problem"] = made(cell)
-    row["date"] = date.today().isoformat()
-    keep(rows)
-    if row["problem"]:
-        print(f"{cell.name}: {row['problem']}", flush=True)
+def run(cell: Cell, chosen: Sequence[Path], again: bool, jobs: int) -> None:
+    problem = made(cell)
+    with changed() as rows:
+        row = rows.setdefault(cell.name, {"scripts": {}})
+        row["problem"] = problem
+        row["date"] = date.today().isoformat()
+    if problem:
+        print(f"{cell.name}: {problem}", flush=True)
         return
+    began = time.monotonic()
     left = [path for path in chosen if again or _is_open(row["scripts"].get(path.stem))]
-    by_launcher = [path for path in left if path.stem in _QUICK]
-    by_fork = [path for path in left if path.stem not in _QUICK]
+    by_launcher = [path for path in left if path.stem in (*_QUICK, *_OF_A_PROCESS)]
+    by_fork = [path for path in left if path not in by_launcher]
     for path in by_launcher:
         _keep_result(cell, path, launched(cell, path))
     if by_fork:
-        for path, result in forked(cell, by_fork):
+        for path, result in forked(cell, _longest_first(by_fork), jobs):
             _keep_result(cell, path, result)
+    if left:
+        minutes = (time.monotonic() - began) / 60
+        print(f"{cell.name}: {len(left)} scripts in {minutes:.1f} minutes", flush=True)
+
+
+def _longest_first(paths: Sequence[Path]) -> list[Path]:
+    """Nothing long begins last, while the other places stand empty; the styles are all short."""
+    styles = set(_styles())
+    examples = [path for path in paths if path not in styles]
+    examples.sort(key=lambda path: _recorded_seconds(Example(path)), reverse=True)
+    return [*examples, *(path for path in paths if path in styles)]
 
 
 def _keep_result(cell: Cell, path: Path, result: Row) -> None:
-    rows = load()
-    rows[cell.name]["scripts"][path.stem] = result
-    keep(rows)
+    with changed() as rows:
+        rows[cell.name]["scripts"][path.stem] = result
     print(f"{cell.name}: {path.stem}: {result['problem'] or 'right'}", flush=True)
 
 
@@ -284,8 +316,8 @@ def page(rows: dict[str, Row]) -> str:
         "Written by `make matrix`. Do not edit. Each cell records loop styles, whose steps must be",
         "counted exactly, and examples, whose cause must be found first and at its line, or be named",
         f"as not judged. A full cell has {styles} styles and {examples} examples, one or more of each",
-        "cause; what does not run on a version, also without unslow, is named below. On a busy machine",
-        f"`{_OF_THE_MACHINE}` may come before the cause.",
+        "cause; what does not run on a version, also without unslow, is named below.",
+        f"`{OF_THE_MACHINE}` is judged in its own example alone: it speaks of where a cell was run.",
         "",
         "| TensorFlow | Python | loop styles right | examples right | lost probes | run on |",
         "|---|---|---:|---:|---:|---|",
@@ -335,13 +367,14 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="six scripts of each cell")
     parser.add_argument("--every", action="store_true", help="every example, not one of each cause")
     parser.add_argument("--again", action="store_true", help="also what has a result")
+    parser.add_argument("--jobs", type=int, default=1, help="scripts of a cell at a time")
     options = parser.parse_args()
     chosen = scripts(options.every)
     if options.quick:
         chosen = [path for path in chosen if path.stem in _QUICK]
     for cell in cells():
         if not options.cells or cell.name in options.cells:
-            run(cell, chosen, options.again)
+            run(cell, chosen, options.again, options.jobs)
     (ROOT / "docs" / "support.md").write_text(page(load()), encoding="utf-8")
     print("written: docs/support.md")
     rows = [result for row in load().values() for result in row["scripts"].values()]

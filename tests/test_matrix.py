@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from subprocess import CompletedProcess
+
 from bench import matrix
 from tests.examples import EXAMPLES, Example, all_examples
 
@@ -43,3 +45,12 @@ def test_the_page_counts_what_runs_and_names_what_differs() -> None:
     assert "`retracing` is not judged there: no door" in text
     assert "`eager_apply` does not run there, also without unslow: no `apply`" in text
     assert "| 2.16 | 3.10 | not run yet |" in text
+
+
+def test_the_error_of_a_program_that_does_not_run_is_named_with_its_details() -> None:
+    text = (
+        "  File x\nTypeError: in user code:\n\n  TypeError: bad layer\n\n  'float' is no integer\n"
+    )
+    done = CompletedProcess(["python"], 1, "", text)
+    assert matrix._last_line(done) == "TypeError: bad layer 'float' is no integer"
+    assert matrix._last_line(CompletedProcess(["python"], 1, "", "Killed\n")) == "Killed"

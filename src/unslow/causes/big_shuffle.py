@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from unslow.analyse import wording as say
 from unslow.analyse.input import run_pipelines
+from unslow.analyse.input.graph_pipeline import unreadable
 from unslow.analyse.input.shuffle_buffers import InflatedBuffer, ShuffleBuffer, shuffle_buffers
 from unslow.analyse.memory import account
 from unslow.analyse.sketches.pipelines import Made, pipeline_facts
 from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
-from unslow.cause import Cause
+from unslow.cause import CannotJudge, Cause
 from unslow.facts.data import BuiltStage
 from unslow.facts.memory import MemoryHigh
 from unslow.fix.edit.script import CannotEdit, Script
@@ -67,6 +68,9 @@ class BigShuffle(Cause):
                 yield self._too_large(where, buffer, is_large)
             elif buffer.inflated is not None and buffer.location is not None:
                 yield self._inflated(where, buffer.inflated, buffer.is_repeatable)
+        why = unreadable(run)
+        if why:
+            raise CannotJudge(why)
 
     def _too_large(self, where: Location, buffer: ShuffleBuffer, is_large: bool) -> Finding:
         is_slow = _is_slow(buffer)

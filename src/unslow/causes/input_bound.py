@@ -16,7 +16,13 @@ from unslow.analyse.input import remedy_words as words
 from unslow.analyse.input.discarded_elements import Discard, DiscardApart, discards_apart
 from unslow.analyse.input.pipeline import Stage
 from unslow.analyse.input.queues import QueueWait, queue_waits
-from unslow.analyse.input.remedies import SLEEPING_THREADS, Remedy, best_remedy, certainty
+from unslow.analyse.input.remedies import (
+    SLEEPING_THREADS,
+    Remedy,
+    best_remedy,
+    certainty,
+    require_models,
+)
 from unslow.analyse.input.repeated_work import cache_finding
 from unslow.analyse.input.waits import Wait, waits
 from unslow.analyse.sketches.pipelines import Made, pipeline_facts
@@ -143,6 +149,12 @@ class InputBound(Cause):
     reads = (*remedies.READS, Next, InspectedRun, Fit, UnusualCall)
 
     def detect(self, run: Run) -> Iterable[Finding]:
+        found = list(self._found(run))
+        yield from found
+        if not found:
+            require_models(run, _WORTH)
+
+    def _found(self, run: Run) -> Iterable[Finding]:
         for wait in waits(run):
             if wait.share >= _WORTH:
                 yield from self._judge(run, wait)

@@ -9,7 +9,13 @@ from unslow.analyse.input import python_calls, remedies
 from unslow.analyse.input.cache_plans import CachePlan, python_elements
 from unslow.analyse.input.loop_generators import MadeInLoop, made_in_loop
 from unslow.analyse.input.python_calls import by_workers, hottest, lines_inside
-from unslow.analyse.input.remedies import PythonWork, Remedy, best_remedy, certainty
+from unslow.analyse.input.remedies import (
+    PythonWork,
+    Remedy,
+    best_remedy,
+    certainty,
+    require_models,
+)
 from unslow.analyse.input.repeated_work import cache_advice
 from unslow.analyse.input.waits import Wait, waits
 from unslow.analyse.sketches.pipelines import Made, pipeline_facts
@@ -144,6 +150,7 @@ class PythonInput(Cause):
             made = made_in_loop(run, process.index)
             if made is not None and made.seconds >= _WORTH * made.trained:
                 yield self._in_loop(run, process.index, made)
+        require_models(run, _WORTH)
 
     def _in_pipeline(self, run: Run, wait: Wait, remedy: Remedy) -> Finding:
         stage, work = remedy.stage, remedy.python

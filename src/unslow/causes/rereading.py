@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from unslow.analyse.input import remedies
-from unslow.analyse.input.remedies import Remedy, best_remedy
+from unslow.analyse.input.remedies import Remedy, best_remedy, require_models
 from unslow.analyse.input.repeated_work import cache_finding
 from unslow.analyse.input.waits import waits
 from unslow.analyse.sketches.pipelines import Made, pipeline_facts
@@ -117,6 +117,7 @@ class Rereading(Cause):
             plan = best.cache if best is not None and best.kind == "cache" else None
             if best is not None and plan is not None and plan.files:
                 yield cache_finding(self.id, run, wait, best)
+        require_models(run, _WORTH)
 
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         from unslow.fix.moves.dataset_cache import cache_fix

@@ -89,6 +89,10 @@ class PipelineReading(Fact, probe="pipeline", kind="pipeline"):
     ram_budget: float = 0.0  # bytes that tf.data allows itself for buffers
 
 
+# Why no iterator of a process has a model.
+NO_MODELS = "TensorFlow before 2.17 does not show the models of its iterators"
+
+
 class NoPipeline(Fact, probe="pipeline"):
     """An iterator has no model: autotuning is off, or TensorFlow is older than 2.17."""
 

@@ -13,7 +13,8 @@ from unslow.analyse.input.remedies import remedies
 from unslow.analyse.input.run_pipelines import pipelines
 from unslow.analyse.input.waits import waits
 from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
-from unslow.facts.data import BuiltStage, Dataset, IteratorMade
+from unslow.diagnose import diagnose
+from unslow.facts.data import NO_MODELS, BuiltStage, Dataset, IteratorMade, NoPipeline
 from unslow.facts.schema import Place
 from unslow.model import Phase, Run
 
@@ -174,3 +175,26 @@ def test_without_a_window_of_whole_steps_nothing_is_known(more: dict[str, Any]) 
 
 def test_iterators_with_a_model_are_not_read_from_a_profile() -> None:
     assert pipelines(run(*made(1, BUILT), window(STAGES), style="keras")) == []
+
+
+_WITHOUT_MODELS = at(0, NoPipeline(iterator=1, dataset=1, why=NO_MODELS))
+_BY_MODELS = {"big-shuffle", "input-bound", "python-input", "rereading"}
+
+
+def _unjudged(*facts: Placed) -> set[str]:
+    recorded = run(_WITHOUT_MODELS, *facts, style="keras")
+    unjudged = [each for each in diagnose(recorded).not_judged if each.reason == NO_MODELS]
+    return {each.cause for each in unjudged}
+
+
+def test_without_models_and_a_window_nothing_is_known_of_waits_inside_compiled_steps() -> None:
+    assert _unjudged(*made(1, BUILT)) == _BY_MODELS
+
+
+def test_a_window_stands_for_the_models_of_an_old_tensorflow() -> None:
+    assert _unjudged(*made(1, BUILT), window(STAGES)) == set()
+
+
+def test_what_a_wait_is_for_that_no_stage_of_a_window_explains_is_not_known() -> None:
+    idle = {place: seen(stage.count, 1e-5) for place, stage in STAGES.items()}
+    assert _unjudged(*made(1, BUILT), window(idle)) == {"python-input", "rereading"}

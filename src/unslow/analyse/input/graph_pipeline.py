@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from unslow.analyse.host.step_profile import whole_windows
 from unslow.analyse.input.model_readings import Readings
 from unslow.analyse.input.overlay import NOT_RUN, Match, match_stages
 from unslow.analyse.input.profile_iterators import ProfiledIterator, ProfiledStage, above
 from unslow.facts.data import (
+    NO_MODELS,
     BuiltStage,
     Dataset,
     IteratorMade,
@@ -48,6 +50,21 @@ def profiled_readings(run: Run) -> Iterable[Readings]:
                 number -= 1  # no iterator with a model has such a number
                 seen = _Seen(loop, window, iterator, number)
                 yield from seen.readings(candidates[loop.process])
+
+
+def unreadable(run: Run) -> str:
+    """Why waits for data inside of compiled steps are not known; "" where they are.
+
+    A training without a dataset has none.
+    """
+    readings = chain(run.facts(PipelineReading), (one.last for one in profiled_readings(run)))
+    read = {reading.process for reading in readings}
+    unread = (fact for fact in run.facts(NoPipeline) if fact.process not in read)
+    return next((fact.why for fact in unread if fact.why == NO_MODELS), "")
+
+
+def has_no_models(run: Run, process: int) -> bool:
+    return any(fact.why == NO_MODELS for fact in run.facts(NoPipeline, process))
 
 
 def stages_built(run: Run) -> dict[tuple[int, int], tuple[BuiltStage, ...]]:

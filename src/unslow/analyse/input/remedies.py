@@ -12,6 +12,7 @@ import numpy as np
 from unslow.analyse.input import cache_plans, waits
 from unslow.analyse.input.cache_plans import CachePlan, cache_plan, computes
 from unslow.analyse.input.discarded_elements import Discard, largest_discard
+from unslow.analyse.input.graph_pipeline import has_no_models, unreadable
 from unslow.analyse.input.pipeline import Pipeline, Stage, asked_for, slowest, without
 from unslow.analyse.input.waits import (
     Machine,
@@ -20,7 +21,8 @@ from unslow.analyse.input.waits import (
     step_with,
 )
 from unslow.analyse.stats.robust import ratio
-from unslow.facts.data import PythonFunction
+from unslow.cause import CannotJudge
+from unslow.facts.data import NO_MODELS, PythonFunction
 from unslow.facts.schema import Place
 from unslow.model import Certainty, Run
 
@@ -118,9 +120,24 @@ def _worth(remedy: Remedy, wait: Wait) -> float:
 
 
 def _is_explained(wait: Wait, pipeline: Pipeline) -> bool:
-    """Whether the stages do work that could be what is waited for."""
+    """Whether the stages do work that could be what is waited for.
+
+    A profiler window does not see what stages do at the start of each pass.
+    """
     has_enough_work = _slowest_work(pipeline) >= _LEAST_WORK * wait.per_step
-    return bool(pipeline.stages) and (wait.share >= _LONG_WAIT or has_enough_work)
+    is_long = wait.share >= _LONG_WAIT and not pipeline.profiled
+    return bool(pipeline.stages) and (is_long or has_enough_work)
+
+
+def require_models(run: Run, worth: float) -> None:
+    """Raises where waits of some share of a step may have reasons that only models would show."""
+    why = unreadable(run)
+    if why:
+        raise CannotJudge(why)
+    for wait in waits.waits(run):
+        explained = wait.pipeline is not None and _is_explained(wait, wait.pipeline)
+        if wait.share >= worth and not explained and has_no_models(run, wait.loop.process):
+            raise CannotJudge(NO_MODELS)
 
 
 def _slowest_work(pipeline: Pipeline) -> float:

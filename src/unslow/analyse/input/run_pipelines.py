@@ -26,6 +26,7 @@ from unslow.analyse.input.model_readings import (
 )
 from unslow.analyse.input.overlay import NOT_RUN, Match, match_stages
 from unslow.analyse.input.pipeline import Pipeline, Stage
+from unslow.analyse.input.stage_lines import stage_location
 from unslow.analyse.places import shown
 from unslow.analyse.stats.robust import ratio
 from unslow.facts.data import ENDLESS, BuiltStage, IteratorMade, PipelineReading
@@ -183,7 +184,7 @@ def _stages(
         yield _stage(run, match, [built[position] for position in match.positions], work_of)
     for stage in built[lowest + 1 :]:  # used up before the first reading
         if stage.kind not in NOT_RUN:
-            yield Stage(stage.kind, shown(run, stage.stack), bytes=stage.bytes, asked=stage)
+            yield Stage(stage.kind, stage_location(run, stage), bytes=stage.bytes, asked=stage)
 
 
 def _stage(run: Run, match: Match, built: Sequence[BuiltStage], work_of: dict[int, Work]) -> Stage:
@@ -208,4 +209,4 @@ def _stage(run: Run, match: Match, built: Sequence[BuiltStage], work_of: dict[in
         batch_size=next((one.batch_size for one in built if one.batch_size), None),
         buffer_size=next((one.buffer_size for one in built if one.buffer_size), None),
     )
-    return replace(stage, location=shown(run, leader.stack), asked=asked)
+    return replace(stage, location=stage_location(run, leader), asked=asked)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import operator
 import sys
 import weakref
@@ -9,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from types import FrameType, ModuleType
 
-from unslow.facts.data import IteratorMade, NoPipeline
+from unslow.facts.data import NO_MODELS, IteratorMade, NoPipeline
 from unslow.facts.phase import Phase
 from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.live_objects import Living
@@ -50,9 +51,14 @@ class Pipeline(Probe):
         return {
             "tensorflow.python.data.ops.iterator_ops": self._on_iterators,
             "tensorflow.python.data.ops.dataset_ops": self._on_datasets,
-            # From TensorFlow 2.17 on: without it waits inside compiled steps are not seen.
+            # From TensorFlow 2.18 on: without it waits inside compiled steps are not seen.
             "tensorflow.python.data.experimental.ops.iterator_model_ops": self._on_models,
+            "tensorflow": self._on_tensorflow,
         }
+
+    def _on_tensorflow(self, module: ModuleType) -> None:
+        """After all others."""
+        self._model_of = self._model_of or model_by_op()
 
     def _on_models(self, module: ModuleType) -> None:
         self._model_of = module.get_model_proto
@@ -246,7 +252,11 @@ class Pipeline(Probe):
                 self._read_models()
 
     def _read_models(self) -> None:
-        if self._model_of is None or not self._watched:
+        if not self._watched:
+            return
+        if self._model_of is None:
+            with self.fence:
+                self._say_why_not()
             return
         lane = self.recorder.local.lane
         if lane.busy or lane.tracing or not self._eager():
@@ -261,6 +271,12 @@ class Pipeline(Probe):
         finally:
             lane.busy = False
 
+    def _say_why_not(self) -> None:
+        while self._watched:
+            made = self._watched.pop().made
+            none = NoPipeline(iterator=made.iterator, dataset=made.dataset, why=NO_MODELS)
+            self.recorder.emit(none)
+
     def _read(
         self, known: Watched, iterator: object, model_of: Callable[[Foreign], Foreign]
     ) -> None:
@@ -274,6 +290,23 @@ class Pipeline(Probe):
             return
         if known.update(model):
             self.recorder.emit(known.reading(model, self.steps.total))
+
+
+def model_by_op() -> Callable[[Foreign], Foreign] | None:
+    """How TensorFlow 2.17 shows the model of an iterator; None before, which has no such op.
+
+    Private; from 2.18 on, `get_model_proto` does the same.
+    """
+    ops = sys.modules.get("tensorflow.python.ops.gen_experimental_dataset_ops")
+    ask = getattr(ops, "iterator_get_model_proto", None)
+    if ask is None:
+        return None
+    read = importlib.import_module("tensorflow.core.framework.model_pb2").ModelProto.FromString
+
+    def model_of(iterator: Foreign) -> Foreign:
+        return read(ask(iterator._iterator_resource).numpy())
+
+    return model_of
 
 
 def _evaluating(models: list[Foreign]) -> set[int]:
