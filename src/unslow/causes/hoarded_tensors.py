@@ -18,6 +18,7 @@ from unslow.fix.moves.bound_container import (
     bounded_cache,
     keep_latest,
     keep_numbers,
+    keep_parts,
     keep_tail,
 )
 from unslow.fix.moves.store_copy import store_copy
@@ -35,6 +36,7 @@ from unslow.model import (
 from unslow.syntax import Kind, Source, own_nodes
 from unslow.syntax.nodes import method_of
 
+_DICT = re.compile(r"dict of (\d+)")
 _SCALAR = re.compile(r"tensor \w*\[\]")
 _LARGE = re.compile(r"(tensor|array) \w*\[\d")  # has dimensions: no number can stand for it
 _CACHE = "cache"
@@ -148,6 +150,10 @@ class HoardedTensors(Cause):
             title = f"keep the latest {tail[1]} in `{path}`: no more are read"
             note = "Where more are to be read one day, this number grows with it."
             return Fix(title, Safety.EXACT, {where.file: tail[0].text}, note)
+        parts = keep_parts(script, where.line, path)
+        if parts is not None and len(parts[1]) < _parts_of(hoard.container.element):
+            title = f"keep only {' and '.join(parts[1])} of what `{path}` gets: no more is read"
+            return Fix(title, Safety.EXACT, {where.file: parts[0].text})
         return Fix(
             title=f"keep the latest 100 in `{path}`",
             safety=Safety.REVIEW,
@@ -164,6 +170,12 @@ class HoardedTensors(Cause):
                 continue
             if loop is not None and _keeps_tensor(source, call):
                 yield _spotted(source, call, loop.lineno)
+
+
+def _parts_of(element: str) -> int:
+    """How many values an element has: 13 of "dict of 13 × array float32[8, 9]"."""
+    found = _DICT.match(element)
+    return int(found[1]) if found else 0
 
 
 def _advice(hoard: Hoard) -> str:

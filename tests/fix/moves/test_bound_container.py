@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from unslow.fix.edit.script import CannotEdit, Script
-from unslow.fix.moves.bound_container import bounded_cache, keep_latest, keep_numbers, keep_tail
+from unslow.fix.moves.bound_container import (
+    bounded_cache,
+    keep_latest,
+    keep_numbers,
+    keep_parts,
+    keep_tail,
+)
 
 LOSSES = "losses = []\nfor batch in data:\n    losses.append(step(batch))\n"
 
@@ -139,3 +145,41 @@ def test_tensors_that_another_file_asks_for_stay() -> None:
     files = {"a.py": text, "b.py": "print([loss.numpy() for loss in a.losses])\n"}
     with pytest.raises(CannotEdit, match=r"used as tensors in b\.py"):
         keep_numbers(Script("a.py", text, files), 3, "self.losses")
+
+
+_RESULTS = (
+    "ids, results = [], []\nfor picture in pictures:\n    out = net(picture)\n"
+    "    ids.append(1)\n    results.append(out)\n    print(len(results))\n"
+    "found = [r['score'] for r in results]\nfor one in results:\n    show(one['box'])\n"
+)
+
+
+def test_only_the_keys_that_are_read_are_kept() -> None:
+    kept = keep_parts(Script("a.py", _RESULTS), 5, "results")
+    assert kept is not None
+    script, keys = kept
+    assert "    results.append({'score': out['score'], 'box': out['box']})\n" in script.text
+    assert keys == ["'score'", "'box'"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("show(one['box'])", "show(one)"),
+        ("print(len(results))", "save(results)"),
+        ("one['box']", "one[key]"),
+        ("append(out)", "append(net(picture))"),
+    ],
+    ids=["as a whole", "all of them", "by any key", "a value without a name"],
+)
+def test_parts_that_may_be_read_are_kept(old: str, new: str) -> None:
+    assert old in _RESULTS
+    assert keep_parts(Script("a.py", _RESULTS.replace(old, new)), 5, "results") is None
+
+
+def test_a_list_may_begin_beside_another_name() -> None:
+    text = "ids, seen = [], []\nfor x in data:\n    seen.append(x)\n    print(seen[-1])\n"
+    assert (
+        "ids, seen = [], collections.deque(maxlen=100)\n"
+        in keep_latest(Script("a.py", text), 3, "seen").text
+    )

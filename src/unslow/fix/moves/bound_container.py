@@ -135,6 +135,38 @@ def keep_latest(script: Script, line: int, path: str) -> Script:
     return script.edit([*imports, replaced(script, made, new)])
 
 
+def keep_parts(script: Script, line: int, path: str) -> tuple[Script, list[str]] | None:
+    """`results.append(out)` becomes `results.append({"score": out["score"]})`.
+
+    Where elements are only read by these keys; None where they are read in another way.
+    """
+    value = stored_value(script, line, path)
+    uses = [use for use in _uses(script, path) if not is_stored(use)]
+    elsewhere = any(_uses(other, path) for other in script.other_files(last_name(_parsed(path))))
+    if _held(path) is not None or elsewhere or not isinstance(value, ast.Name):
+        return None
+    keys: dict[str, None] = {}
+    for use in uses:
+        if _fills(script, use) or is_call(script, script.parents[use], "len"):
+            continue
+        found = [_key_read(script, element) for element in _parts_read(script, use)]
+        if not found or None in found:
+            return None
+        keys.update(dict.fromkeys(key for key in found if key is not None))
+    if not keys:
+        return None
+    parts = ", ".join(f"{key}: {value.id}[{key}]" for key in keys)
+    return script.edit([replaced(script, value, f"{{{parts}}}")]), list(keys)
+
+
+def _key_read(script: Script, element: ast.expr) -> str | None:
+    """The source of the key by which an element is read."""
+    match script.parents[element]:
+        case ast.Subscript(value=read, slice=ast.Constant(value=str()) as key) if read is element:
+            return script.source(key)
+    return None
+
+
 def keep_tail(script: Script, line: int, path: str) -> tuple[Script, int] | None:
     """Keeps as many of the latest as are ever read; None where more than `h[-9:]` is read.
 
@@ -262,6 +294,10 @@ def _beginning(script: Script, line: int, path: str) -> ast.expr:
     match owner:
         case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value):
             return value
+        case ast.Tuple(elts=names):
+            match script.parents[owner]:
+                case ast.Assign(value=ast.Tuple(elts=values)) if len(values) == len(names):
+                    return values[names.index(made[0])]
     raise script.refuse(f"`{path}` does not begin as an empty list", owner)
 
 
