@@ -21,7 +21,6 @@ from unslow.syntax.nodes import (
     has_starred,
     is_stored,
     last_name,
-    own_nodes,
     parameters,
 )
 from unslow.syntax.scopes import Binding, How
@@ -236,7 +235,7 @@ class Called(Given):
                 found.append(binding.assigned)
         return found
 
-    # Compiled functions and results
+    # Compiled functions
 
     def compiler(self, function: ast.AST) -> ast.expr | None:
         """The decorator that makes a function a `tf.function`, with or without arguments."""
@@ -250,15 +249,6 @@ class Called(Given):
             case ast.Call(func=function):
                 decorator = function
         return self.name(decorator) == _COMPILER
-
-    def returned(self, function: Function | ast.ClassDef) -> Iterator[ast.expr | None]:
-        """What a function may return; nothing for a generator, whose results come one by one."""
-        if isinstance(function, ast.Lambda):
-            yield function.body
-            return
-        nodes = list(own_nodes(function))
-        if not any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in nodes):
-            yield from (node.value for node in nodes if isinstance(node, ast.Return))
 
     # Callers
 

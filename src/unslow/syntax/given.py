@@ -1,4 +1,4 @@
-"""What the calls of a function give to its parameters, by the names of functions alone."""
+"""What functions return, and what calls give to them, by the names of functions alone."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, TypeAlias
 from unslow.syntax.names import Named
 from unslow.syntax.nodes import (
     NAMED_FUNCTIONS,
+    Function,
     NamedFunction,
     argument,
     has_starred,
     last_name,
+    own_nodes,
     positional_names,
 )
 
@@ -29,6 +31,15 @@ class Given(Named):
         super().__init__(path, text)
         self._given: dict[ast.arg, list[tuple[Self, ast.expr]] | None] = {}
         self._is_elsewhere = False  # another file asked: no question leads further
+
+    def returned(self, function: Function | ast.ClassDef) -> Iterator[ast.expr | None]:
+        """What a function may return; nothing for a generator, whose results come one by one."""
+        if isinstance(function, ast.Lambda):
+            yield function.body
+            return
+        nodes = list(own_nodes(function))
+        if not any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in nodes):
+            yield from (node.value for node in nodes if isinstance(node, ast.Return))
 
     def possible_calls(self, function: NamedFunction) -> list[ast.Call]:
         """Calls in this file that may lead to a function, by name or as a method of anything."""
