@@ -54,7 +54,7 @@ __all__ = [
 class Source(Trained):
     """One file.
 
-    Each layer adds one question: scopes, names, callees, kinds, traces, values, training.
+    Each layer adds one question: scopes, names, arguments, callees, kinds, traces, texts, training.
     """
 
     def __init__(self, path: str, text: str) -> None:

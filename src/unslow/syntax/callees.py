@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from unslow.syntax.class_families import share_objects
-from unslow.syntax.names import Named, is_none, sole_value
+from unslow.syntax.given import Given
+from unslow.syntax.names import is_none, sole_value
 from unslow.syntax.nodes import (
     FUNCTIONS,
     NAMED_FUNCTIONS,
@@ -20,19 +21,16 @@ from unslow.syntax.nodes import (
     has_starred,
     is_stored,
     last_name,
-    own_nodes,
     parameters,
-    positional_names,
 )
 from unslow.syntax.scopes import Binding, How
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-_COMPILERS = ("tf.function",)
-_PARTIALS = ("functools.partial",)
+_COMPILER = "tf.function"
+_PARTIAL = "functools.partial"
 Owner = TypeVar("Owner")
-_Mention: TypeAlias = type[ast.Name] | type[ast.Attribute]
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,7 @@ class Instance(Generic[Owner]):
     node: ast.ClassDef
 
 
-class Called(Named):
+class Called(Given):
     """A tree whose calls know what they call."""
 
     def __init__(self, path: str, text: str) -> None:
@@ -59,8 +57,6 @@ class Called(Named):
         self._defined: dict[ast.expr, Definition[Self] | None] = {}
         self._stores: dict[ast.Attribute, list[Binding]] = {}
         self._asked_classes: set[ast.AST] = set()
-        self._given: dict[ast.arg, list[tuple[Self, ast.expr]] | None] = {}
-        self._is_elsewhere = False  # another file asked: no question leads further
 
     def callee(self, call: ast.Call) -> Definition[Self] | None:
         return self.definition(call.func)
@@ -93,7 +89,7 @@ class Called(Named):
             case ast.Name():
                 return self._only(self.reaching(expression))
             case ast.Call(func=function):
-                wraps = self.name(function) in (*_COMPILERS, *_PARTIALS)
+                wraps = self.name(function) in (_COMPILER, _PARTIAL)
                 wrapped = argument(expression, "func", 0) if wraps else None
                 return self.definition(wrapped) if wrapped is not None else None
             case ast.Attribute(value=holder, attr=name):
@@ -239,7 +235,7 @@ class Called(Named):
                 found.append(binding.assigned)
         return found
 
-    # Compiled functions and results
+    # Compiled functions
 
     def compiler(self, function: ast.AST) -> ast.expr | None:
         """The decorator that makes a function a `tf.function`, with or without arguments."""
@@ -247,21 +243,12 @@ class Called(Named):
         return next((item for item in decorators if self.is_compiler(item)), None)
 
     def is_compiler(self, decorator: ast.expr) -> bool:
-        if not isinstance(decorator, ast.Call):
-            return self.name(decorator) in _COMPILERS
-        name = self.name(decorator.func)
-        if name in _PARTIALS and decorator.args:
-            name = self.name(decorator.args[0])
-        return name in _COMPILERS
-
-    def returned(self, function: Function | ast.ClassDef) -> Iterator[ast.expr | None]:
-        """What a function may return; nothing for a generator, whose results come one by one."""
-        if isinstance(function, ast.Lambda):
-            yield function.body
-            return
-        nodes = list(own_nodes(function))
-        if not any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in nodes):
-            yield from (node.value for node in nodes if isinstance(node, ast.Return))
+        match decorator:
+            case ast.Call(func=function, args=[wrapped, *_]) if self.name(function) == _PARTIAL:
+                decorator = wrapped
+            case ast.Call(func=function):
+                decorator = function
+        return self.name(decorator) == _COMPILER
 
     # Callers
 
@@ -277,12 +264,6 @@ class Called(Named):
     def callers(self, function: ast.AST) -> list[ast.Call]:
         """The calls in this file that surely lead to a function."""
         return self._callers.get(function, [])
-
-    def possible_calls(self, function: NamedFunction) -> list[ast.Call]:
-        """Calls in this file that may lead to a function, by name or as a method of anything."""
-        wanted = self._mention_type(function)
-        calls = [call for call in self.every(ast.Call) if isinstance(call.func, wanted)]
-        return [call for call in calls if last_name(call.func) == function.name]
 
     def is_call_of(
         self, call: ast.Call, other: Self, definition: NamedFunction | ast.ClassDef
@@ -302,9 +283,6 @@ class Called(Named):
         folders = PurePath(other.path).parts[:-1]
         return name == definition.name and package.partition(".")[0] in folders
 
-    def _mention_type(self, function: NamedFunction) -> _Mention:
-        return ast.Attribute if self.class_of_method(function) is not None else ast.Name
-
     def argument_for(
         self, call: ast.Call, function: ast.AST, parameter: ast.arg
     ) -> ast.expr | None:
@@ -312,104 +290,3 @@ class Called(Named):
         names = list(parameters(function))
         bound = isinstance(call.func, ast.Attribute) and self.class_of_method(function) is not None
         return argument(call, parameter.arg, names.index(parameter) - (1 if bound else 0))
-
-    def arguments_given(self, function: NamedFunction) -> Iterator[tuple[str, ast.expr, ast.Call]]:
-        """What the calls in this file give to which parameter of a function."""
-        for call in self.possible_calls(function):
-            yield from ((name, value, call) for name, value in self.arguments_of(function, call))
-
-    def arguments_of(
-        self, function: NamedFunction, call: ast.Call
-    ) -> Iterator[tuple[str, ast.expr]]:
-        """The parameters of a function with what a call spells out for them.
-
-        A call of a class gives them to its `__init__`.
-        """
-        names = positional_names(function)
-        is_made = function.name == "__init__" and last_name(call.func) != "__init__"
-        is_bound = not isinstance(call.func, ast.Name)
-        if self.class_of_method(function) is not None and (is_made or is_bound):
-            names = names[1:]
-        for name, value in zip(names, call.args, strict=False):
-            if isinstance(value, ast.Starred):
-                break
-            yield name, value
-        for keyword in call.keywords:
-            if keyword.arg is not None:
-                yield keyword.arg, keyword.value
-
-    def values_given(self, parameter: ast.arg) -> list[ast.expr]:
-        """All that a parameter may hold, its default included; nothing if it may be more."""
-        given = self.given_anywhere(parameter) or []
-        is_own = all(source is self for source, _ in given)
-        return [value for _, value in given] if is_own else []
-
-    def given_anywhere(self, parameter: ast.arg) -> list[tuple[Self, ast.expr]] | None:
-        """What all calls in the program give to a parameter, by file; None if it may be more."""
-        if parameter not in self._given:
-            self._given[parameter] = None  # of a call inside of another file: not known
-            self._given[parameter] = self._gather_given(parameter)
-        return self._given[parameter]
-
-    def _gather_given(self, parameter: ast.arg) -> list[tuple[Self, ast.expr]] | None:
-        function = self.parents[self.parents[parameter]]
-        if not isinstance(function, NAMED_FUNCTIONS) or function.decorator_list:
-            return None
-        if parameter in (function.args.vararg, function.args.kwarg):
-            return None
-        owner, names = self.class_of_method(function), positional_names(function)
-        called: list[tuple[str, _Mention]] = [(function.name, self._mention_type(function))]
-        if owner is not None:
-            names = names[1:]
-            called += [(owner.name, ast.Name)] if function.name == "__init__" else []
-        position = names.index(parameter.arg) if parameter.arg in names else None
-        default = default_of(function, parameter)
-        found = [] if default is None else [(self, default)]
-        for name, mention in called:
-            for source in (self, *self.other_files(name)):
-                calls = self._calls_in(source, name, mention)
-                if calls is None:
-                    return None
-                given = [argument(call, parameter.arg, position) for call in calls]
-                found += [(source, value) for value in given if value is not None]
-        return found
-
-    def _calls_in(self, source: Self, name: str, mention: _Mention) -> list[ast.Call] | None:
-        """The calls in a file; None where one is not sure, or that file was asked by another."""
-        if source is self:
-            return self._calls_of_name(self.every(mention), name)
-        if self._is_elsewhere:
-            return None
-        source._is_elsewhere = True
-        mentions = [*source.every(ast.Name), *source.every(ast.Attribute)]
-        return source._calls_of_name(mentions, name)
-
-    def _calls_of_name(self, mentions: Sequence[ast.expr], name: str) -> list[ast.Call] | None:
-        """All calls of functions of a name; None where it is used in any other way."""
-        calls = []
-        for node in mentions:
-            if last_name(node) != name:
-                continue
-            match self.parents[node]:
-                case ast.Call(func=function) as call if function is node and is_spelled_out(call):
-                    calls.append(call)
-                case _:
-                    return None
-        return calls
-
-
-def is_spelled_out(call: ast.Call) -> bool:
-    """Whether every argument of a call is written out: nothing is unpacked."""
-    return not has_starred(call.args) and all(keyword.arg for keyword in call.keywords)
-
-
-def default_of(function: NamedFunction, parameter: ast.arg) -> ast.expr | None:
-    """The default value of a parameter."""
-    signature = function.args
-    positional = [*signature.posonlyargs, *signature.args]
-    with_default = positional[len(positional) - len(signature.defaults) :]
-    defaults = [
-        *zip(with_default, signature.defaults, strict=True),
-        *zip(signature.kwonlyargs, signature.kw_defaults, strict=True),
-    ]
-    return next((value for name, value in defaults if name is parameter), None)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from unslow.syntax.callees import default_of
+from unslow.syntax.given import default_of
 from unslow.syntax.nodes import (
     NAMED_FUNCTIONS,
     NamedFunction,

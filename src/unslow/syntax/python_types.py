@@ -7,7 +7,6 @@ import enum
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from unslow.syntax.names import is_builtin
 from unslow.syntax.nodes import (
     dotted,
     inside,
@@ -62,7 +61,7 @@ _MODULES = {
     **dict.fromkeys(words("math time random"), PythonType.FLOAT),
     **dict.fromkeys(words("numpy argparse json statistics"), PythonType.PLAIN),
 }
-_NEVER_TENSORS = ("numpy.", "math.")
+NEVER_TENSORS = ("numpy.", "math.")
 _FILLS = words("append extend insert appendleft add update setdefault")
 
 Seen = frozenset[Binding]
@@ -105,7 +104,7 @@ def _of_parts(source: Source, node: ast.AST, seen: Seen) -> PythonType | None:
         case ast.Subscript(value=inner):
             return _plain_if([python_type(source, inner, seen)])
         case ast.Compare() | ast.BoolOp() | ast.Tuple() | ast.Slice():
-            return _plain_if(python_type(source, part, seen) for part in _expressions(node))
+            return _plain_if(python_type(source, part, seen) for part in expressions(node))
     return None
 
 
@@ -123,36 +122,8 @@ def type_in_loops(source: Source, node: ast.expr, loops: Sequence[ast.AST]) -> P
     return _of_bindings(source, bound, frozenset())
 
 
-def needs_no_tensor(source: Source, node: ast.AST, tensors: set[str]) -> bool:
-    """Whether an expression surely needs the value of none of some tensors."""
-    match node:
-        case ast.Constant():
-            return True
-        case ast.Name(id=name):
-            return name not in tensors and python_type(source, node) is not None
-        case ast.Attribute(attr=attribute):
-            return attribute in STATIC_ATTRIBUTES or source.name(node).startswith(_NEVER_TENSORS)
-        case ast.Call(func=function):
-            name = source.name(function)
-            known = is_builtin(name) or name.startswith(_NEVER_TENSORS)
-            parts = (*node.args, *node.keywords)
-            return name == "len" or (known and _none_needed(source, parts, tensors))
-        case ast.Subscript(value=inner) | ast.Starred(value=inner) | ast.keyword(value=inner):
-            return needs_no_tensor(source, inner, tensors)
-        case ast.BinOp() | ast.UnaryOp() | ast.Tuple() | ast.List() | ast.Compare() | ast.IfExp():
-            return _none_needed(source, _expressions(node), tensors)
-    return False
-
-
-def _none_needed(source: Source, parts: Iterable[ast.AST], tensors: set[str]) -> bool:
-    return all(needs_no_tensor(source, part, tensors) for part in parts)
-
-
-def _expressions(node: ast.AST) -> Iterator[ast.expr]:
+def expressions(node: ast.AST) -> Iterator[ast.expr]:
     return (part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr))
-
-
-# Joining
 
 
 def _joined(types: Iterable[PythonType | None]) -> PythonType | None:
@@ -281,7 +252,7 @@ def put_into(source: Source, path: str | None) -> Iterator[ast.expr | None]:
 
 def _of_attribute(source: Source, node: ast.Attribute, seen: Seen) -> PythonType | None:
     name = source.name(node)
-    if name.startswith(_NEVER_TENSORS) or ".flags.FLAGS." in f".{name}":
+    if name.startswith(NEVER_TENSORS) or ".flags.FLAGS." in f".{name}":
         return PythonType.PLAIN
     bindings = source.assignments(node)
     if bindings:
@@ -325,21 +296,3 @@ def _of_returned(source: Source, call: ast.Call, seen: Seen) -> PythonType | Non
         return None
     values = list(source.returned(found))
     return _joined(python_type(source, value, seen) for value in values) if values else None
-
-
-def called_objects(statements: Iterable[ast.AST]) -> tuple[set[str], set[str]]:
-    """Names that code calls or updates weights with, and others whose attributes it uses."""
-    called: set[str] = set()
-    used: set[str] = set()
-    statements = list(statements)
-    for call in inside(statements, ast.Call):
-        called |= {call.func.id} if isinstance(call.func, ast.Name) else set()
-    for node in inside(statements, ast.Attribute):
-        if isinstance(node.value, ast.Name) and node.attr not in STATIC_ATTRIBUTES:
-            (called if _is_of_a_model(node.attr) else used).add(node.value.id)
-    return called, used - called
-
-
-def _is_of_a_model(attribute: str) -> bool:
-    updates = attribute in ("apply_gradients", "apply", "minimize")
-    return updates or attribute.startswith("trainable_")

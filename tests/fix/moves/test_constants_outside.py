@@ -34,3 +34,10 @@ def test_a_name_that_is_set_again_keeps_its_meaning() -> None:
     source = _HEAD + "    return tf.gather(table, ids)\ntable = load()\n"
     with pytest.raises(CannotEdit, match="no array of the module"):
         constants_outside(Script("a.py", source), 6)
+
+
+def test_a_refusal_names_the_recorded_line_where_an_import_would_be_added() -> None:
+    text = _HEAD.replace("import tensorflow as tf", "import keras") + "    return ids + 1\n"
+    with pytest.raises(CannotEdit) as problem:
+        constants_outside(Script("a.py", text), 6)
+    assert problem.value.line == 6

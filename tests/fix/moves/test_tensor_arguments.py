@@ -119,6 +119,12 @@ def test_a_number_in_a_structure_becomes_a_tensor_where_it_is_made(
     assert f"    w = {tensors}\n" in parts("", f"x * {leaf}", loop, leaf)["a.py"]
 
 
+def test_a_part_that_is_not_written_where_the_structure_is_made_is_refused() -> None:
+    loop = "for n in range(9):\n    w = {'a': 1.0}\n    step(x, w)\n"
+    with pytest.raises(CannotEdit, match="is not given where the argument is made"):
+        parts("", "x * w['b']", loop, "w['b']")
+
+
 _PLAN = (
     "from typing import NamedTuple\nclass W(NamedTuple):\n    eq: float\n    tip: float\n"
     "    low: float\nclass Plan:\n    def at(self, n):\n        return W(n / 9, low=2.0, tip=n)\n"

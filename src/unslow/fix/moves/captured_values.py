@@ -20,7 +20,7 @@ from unslow.syntax.nodes import (
     values_taken,
     words,
 )
-from unslow.syntax.python_types import called_objects
+from unslow.syntax.python_types import STATIC_ATTRIBUTES
 from unslow.syntax.scopes import Binding
 from unslow.syntax.uses import declared, uses
 
@@ -169,3 +169,21 @@ def reset_objects(
                 reason = f"the loop sets `{path}`, which a compiled step would not notice"
                 return Offence(reason, node)
     return None
+
+
+def called_objects(statements: Iterable[ast.AST]) -> tuple[set[str], set[str]]:
+    """Names that code calls or updates weights with, and others whose attributes it uses."""
+    called: set[str] = set()
+    used: set[str] = set()
+    statements = list(statements)
+    for call in inside(statements, ast.Call):
+        called |= {call.func.id} if isinstance(call.func, ast.Name) else set()
+    for node in inside(statements, ast.Attribute):
+        if isinstance(node.value, ast.Name) and node.attr not in STATIC_ATTRIBUTES:
+            (called if _is_of_a_model(node.attr) else used).add(node.value.id)
+    return called, used - called
+
+
+def _is_of_a_model(attribute: str) -> bool:
+    updates = attribute in ("apply_gradients", "apply", "minimize")
+    return updates or attribute.startswith("trainable_")

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import replaced, spelling
-from unslow.fix.moves.captured_values import called_in_loop, captured, reset_objects
+from unslow.fix.moves.captured_values import called_in_loop, called_objects, captured, reset_objects
 from unslow.fix.moves.decorators import decorate
 from unslow.fix.moves.graph_rules import Offence, offence
 from unslow.fix.moves.step_arguments import numbers_to_wrap, one_object_each
@@ -16,7 +16,7 @@ from unslow.fix.moves.step_plan import Offends, training_loops
 from unslow.fix.moves.tensor_results import results_as_tensors
 from unslow.syntax.library import Kind
 from unslow.syntax.nodes import NamedFunction, inside, values_taken
-from unslow.syntax.python_types import PythonType, called_objects, python_type
+from unslow.syntax.python_types import PythonType, python_type
 
 
 def compile_function(

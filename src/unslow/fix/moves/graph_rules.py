@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from unslow.fix.edit.script import Script
+from unslow.fix.moves.python_parts import effect_of, needs_no_tensor
 from unslow.fix.moves.tensor_lists import always_given_tensors
 from unslow.syntax.library import Kind
 from unslow.syntax.literals import FromCommandLine, Obstacle, find_literal
@@ -22,44 +23,10 @@ from unslow.syntax.nodes import (
     values_taken,
     words,
 )
-from unslow.syntax.python_types import needs_no_tensor
 from unslow.syntax.scopes import Binding
 from unslow.syntax.uses import MUTATORS, uses
 
 _NUMBERS = words("float int bool complex")
-_EFFECTS = {
-    "print": "prints",
-    "open": "opens a file",
-    "input": "waits for input",
-    "next": "takes from a generator or an iterator",
-    "iter": "makes an iterator",
-    "exec": "runs code that is made up on the fly",
-    "eval": "runs code that is made up on the fly",
-    "setattr": "sets an attribute",
-    "numpy.random": "draws random numbers in Python, which a compiled step would draw once",
-    "random": "draws random numbers in Python, which a compiled step would draw once",
-    "time": "reads the clock, which a compiled step would read once",
-    "datetime": "reads the clock, which a compiled step would read once",
-    "logging": "writes to a log",
-    "os": "talks to the operating system",
-    "sys": "talks to the interpreter",
-    "json": "writes data out",
-    "pickle": "writes data out",
-    "csv": "writes data out",
-    "shutil": "works on files",
-    "gc": "runs the garbage collector",
-    "tqdm": "moves a progress bar",
-    "wandb": "sends data out",
-    "mlflow": "sends data out",
-    "matplotlib": "draws a plot",
-    "tf.summary": "writes a summary",
-    "tf.data": "makes a dataset",
-    "tf.function": "makes a compiled function",
-    "tf.Variable": "makes a variable",
-    "tf.io.gfile": "works on files",
-    "tf.io.TFRecordWriter": "works on files",
-    "tf.profiler": "starts or stops a profiler",
-}
 _MAKES = ("keras.layers.", "keras.optimizers.", "keras.metrics.", "keras.models.")
 _MODELS = ("keras.Sequential", "keras.Model")
 _KERAS_LOOPS = words("fit evaluate predict train_on_batch test_on_batch predict_on_batch compile")
@@ -268,9 +235,9 @@ class _Judge:
     def _named_reason(self, node: ast.Call) -> str | None:
         name = self.script.name(node.func)
         parts = (*node.args, *node.keywords)
-        for module, what in _EFFECTS.items():
-            if f"{name}.".startswith(f"{module}."):
-                return f"it {what}"
+        effect = effect_of(name)
+        if effect is not None:
+            return f"it {effect}"
         if name in _NUMBERS and not self._needs_no_tensor(node.args):
             return f"it turns a tensor into a Python number with `{name}()`"
         if name.startswith("numpy.") and not self._needs_no_tensor(parts):

@@ -9,6 +9,7 @@ from unslow.fix.edit.blocks import above, indent, reindented, removal, statement
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import spelling
+from unslow.fix.moves.call_invariance import own_name
 from unslow.fix.moves.captured_values import captured, reset_objects
 from unslow.fix.moves.graph_rules import ARRAY_ONLY
 from unslow.fix.moves.shapes import call_by, mentions, method_named, names_in, outermost_definition
@@ -71,7 +72,7 @@ def _closure(script: Script, node: ast.stmt, around: NamedFunction) -> _Closure:
     code = node if assigned is None else _wrapped(script, assigned, around)
     if not isinstance(code, NAMED_FUNCTIONS) or script.function_of(code) is not around:
         raise script.refuse("the function that is compiled is not defined beside this line", node)
-    holder = _holder(script, around)
+    holder = None if around.decorator_list else own_name(script, around)
     names = _captured(script, code)
     # In the order of the outer function's parameters, then in that of their use.
     order = {parameter.arg: place for place, parameter in enumerate(around.args.args)}
@@ -80,7 +81,11 @@ def _closure(script: Script, node: ast.stmt, around: NamedFunction) -> _Closure:
     mentioned = mentions(around.body, code.name)
     uses_of = [use for use in mentioned if script.statement_of(use) is not assigned]
     handed_on = [use for use in uses_of if isinstance(script.parents[use], ast.Return)]
-    calls = [_call_of(script, use) for use in uses_of if use not in handed_on]
+    calls = [
+        script.needed(call_by(script, use), f"`{use.id}` is not only called", use)
+        for use in uses_of
+        if use not in handed_on
+    ]
     own = holder if holder in names else None
     return _Closure(code, around, assigned, tuple(given), own, tuple(calls), tuple(handed_on))
 
@@ -109,18 +114,6 @@ def _outside(script: Script, code: NamedFunction, name: ast.Name) -> list[ast.AS
     """What binds a name outside of the function that reads it."""
     binders = [item.node for item in script.bindings(name.id, name)]
     return [node for node in binders if not script.within(node, code)]
-
-
-def _holder(script: Script, around: NamedFunction) -> str | None:
-    """The name of the object whose method the function around is."""
-    owner = script.class_of_method(around)
-    if owner is None or not around.args.args or around.decorator_list:
-        return None
-    return around.args.args[0].arg
-
-
-def _call_of(script: Script, use: ast.Name) -> ast.Call:
-    return script.needed(call_by(script, use), f"`{use.id}` is not only called", use)
 
 
 def _require_movable(script: Script, closure: _Closure) -> None:
@@ -200,13 +193,10 @@ def _only_binding(script: Script, closure: _Closure, first: ast.Name) -> Binding
     bindings = [item for item in script.bindings(first.id, first) if item.node in outside]
     if len(bindings) != 1 or script.function_of(bindings[0].node) is not closure.around:
         raise script.refuse(f"`{first.id}` is set in more than one place", first)
-    if script.loops_around(bindings[0].node) or _line(bindings[0]) > closure.code.lineno:
+    is_later = int(getattr(bindings[0].node, "lineno", 0)) > closure.code.lineno
+    if script.loops_around(bindings[0].node) or is_later:
         raise script.refuse(f"`{first.id}` is set again after the function is made", first)
     return bindings[0]
-
-
-def _line(binding: Binding) -> int:
-    return int(getattr(binding.node, "lineno", 0))
 
 
 def _needs_array(script: Script, use: ast.Name) -> bool:
@@ -227,14 +217,11 @@ def _require_plain_class(script: Script, around: NamedFunction) -> None:
     script.refuse_if(compares or "__slots__" in names_in(owner), reason, owner)
 
 
-# Writing
-
-
 def _edits(script: Script, closure: _Closure) -> list[Splice]:
     code, newline = closure.code, script.lines.newline
     is_method = closure.holder is not None
-    outer = None if is_method else outermost_definition(script, closure.around)
-    top = outer or closure.around
+    top = None if is_method else outermost_definition(script, closure.around)
+    top = top or closure.around
     name = _name(script, closure)
     taken_out = [node for node in (code, closure.assigned) if node is not None]
     text = _moved(script, closure, top, name)

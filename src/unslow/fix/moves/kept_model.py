@@ -21,7 +21,7 @@ from unslow.fix.moves.shapes import (
     reads,
 )
 from unslow.fix.moves.tensor_lists import bound_around
-from unslow.syntax.callees import default_of
+from unslow.syntax.given import default_of
 from unslow.syntax.nodes import NamedFunction, dotted, inside, is_stored, parameter_names, words
 from unslow.syntax.python_types import PythonType, python_type
 from unslow.syntax.uses import changed, overlapping, uses

@@ -6,11 +6,12 @@ import ast
 from collections.abc import Sequence
 
 from unslow.fix.edit.script import CannotEdit, Script
+from unslow.fix.moves.captured_values import called_objects
 from unslow.fix.moves.shapes import reads
 from unslow.fix.moves.tensor_arguments import use_of_number
 from unslow.fix.moves.tensor_lists import bound_around, is_list_of_tensors
 from unslow.syntax.nodes import NamedFunction
-from unslow.syntax.python_types import PythonType, called_objects, type_in_loops
+from unslow.syntax.python_types import PythonType, type_in_loops
 
 _CONVERTIBLE = (PythonType.INT, PythonType.FLOAT, PythonType.TEXT)
 _RETRACING = {

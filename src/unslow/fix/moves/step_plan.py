@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from unslow.fix.edit.script import CannotEdit, Script
-from unslow.fix.moves.captured_values import called_in_loop, captured, reset_objects
+from unslow.fix.moves.captured_values import called_in_loop, called_objects, captured, reset_objects
 from unslow.fix.moves.defer_statement import updates_metric
 from unslow.fix.moves.extract_function import Part, in_order, part_of
 from unslow.fix.moves.graph_rules import Offence, offence
@@ -22,7 +22,6 @@ from unslow.syntax.nodes import (
     parameter_names,
     positional_names,
 )
-from unslow.syntax.python_types import called_objects
 from unslow.syntax.uses import bound_in, uses
 
 

@@ -71,7 +71,9 @@ def parts_as_tensors(
         for part, value in parts.items()
         if part == key or not isinstance(value, ast.Constant)
     }
-    known, edits = spelling(source, "tf", next(iter(changing.values())))
+    if key not in parts:
+        raise CannotEdit(f"`{leaf}` is not given where the argument is made", line)
+    known, edits = spelling(source, "tf", parts[key])
     for each, value in changing.items():
         uses_of = [node for node in inside(body.body, ast.expr) if ast.unparse(node) == each]
         kinds = {use_of_number(body, node, ()) for node in uses_of}
