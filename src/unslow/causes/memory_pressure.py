@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from unslow.analyse import wording as say
-from unslow.analyse.host.machine import during, gained
+from unslow.analyse.host.machine import during, gained, slowdown
 from unslow.analyse.memory.account import READS as ACCOUNT_READS
 from unslow.analyse.memory.account import memory_account
 from unslow.analyse.memory.parts import Part
@@ -163,14 +163,15 @@ def _paged(run: Run, loop: Loop) -> float | None:
     """Seconds per second of waiting for the disk and of kernel work, where both are for pages.
 
     They are where the disk reads much more than the program asks for. The kernel counts as waiting
-    for memory only what it dropped shortly before.
+    for memory only what it dropped shortly before. On a busy machine its work takes longer.
     """
     disk = gained(run, loop, "read_bytes") or 0.0
     asked = gained(run, loop, "read_chars") or 0.0
     waited = gained(run, loop, "io_stall")
     if not waited or disk <= 2 * asked:
         return None
-    return waited + (gained(run, loop, "system_cpu") or 0.0)
+    kernel = gained(run, loop, "system_cpu") or 0.0
+    return waited + kernel * slowdown(run.process_of(loop), loop.start, loop.stop)
 
 
 def _advice(run: Run, loop: Loop, paged: bool) -> str:

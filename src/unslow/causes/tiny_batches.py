@@ -181,7 +181,8 @@ class TinyBatches(Cause):
             cause=self.id,
             evidence=tuple(evidence),
             location=say.place(run, loop.location if loop.style == "keras" else loop.update),
-            seconds=min(1.0, saved / step) * repeated(loop),
+            # Of a usual step: the window may show a shorter one, of a loop whose steps grow.
+            seconds=min(1.0, saved / loop.typical()) * repeated(loop),
             title=f"{say.time(cost.total)} of a step of {say.time(step)} are fixed cost, whatever "
             "the size of the batch",
             advice=f"With {instead}, a batch of this size would take about "

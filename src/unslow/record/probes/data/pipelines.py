@@ -12,6 +12,7 @@ from types import FrameType, ModuleType
 
 from unslow.facts.data import NO_MODELS, IteratorMade, NoPipeline
 from unslow.facts.phase import Phase
+from unslow.record.engine.current_frames import current_frames
 from unslow.record.engine.foreign import Foreign, Function
 from unslow.record.engine.live_objects import Living
 from unslow.record.engine.own_attributes import attribute
@@ -38,7 +39,7 @@ class Pipeline(Probe):
         self._numbers = DatasetNumbers(self.recorder)
         self._foreign: set[type] = set()  # classes of iterators that fetch from another one
         self._ends: dict[int, tuple[Foreign, ...]] = {}  # of living iterators, by their id
-        lines = map(operator.attrgetter("f_code", "f_lasti"), iter(sys._getframe, None))
+        lines = map(operator.attrgetter("f_code", "f_lasti"), current_frames())
         # Called with the weak reference, which `next` takes for its default; no Python of ours.
         self._note_line = partial(next, map(self.recorder.iterator_ends.append, lines))
         self._made = 0
