@@ -12,9 +12,11 @@ from unslow.syntax.nodes import (
     Comprehension,
     NamedFunction,
     StatementLoop,
+    argument,
     dotted,
     inside,
     is_stored,
+    last_name,
     method_of,
     own_nodes,
     parameter_names,
@@ -25,8 +27,11 @@ from unslow.syntax.nodes import (
 # variables.
 MUTATORS = words(
     "append extend insert add update pop popitem remove discard clear setdefault sort reverse"
-    " appendleft extendleft popleft put write writelines assign assign_add assign_sub"
+    " appendleft extendleft popleft put write writelines assign assign_add assign_sub fill itemset"
 )
+# Functions that change what they are given first, where their result is dropped: `shuffle` of a
+# dataset gives another one.
+_FILLERS = words("shuffle copyto place putmask fill_diagonal at readinto heappush heapify insort")
 _LEAVING = (ast.Return, ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith)
 
 
@@ -162,19 +167,38 @@ def declared(scope: ast.AST) -> set[str]:
 
 def changed(nodes: Iterable[ast.AST]) -> set[str]:
     """Paths whose objects are changed in place: attributes, items, containers, variables."""
-    paths = (_changed_path(node) for node in inside(nodes, ast.expr))
+    nodes = list(nodes)
+    paths = [_changed_path(node) for node in inside(nodes, ast.expr)]
+    paths += [_filled_path(node.value) for node in inside(nodes, ast.Expr)]
     return {path for path in paths if path}
 
 
 def _changed_path(node: ast.expr) -> str | None:
     match node:
         case ast.Attribute() if is_stored(node):
-            return dotted(node)
+            return _holder(node)
         case ast.Subscript(value=value) if is_stored(node):
-            return dotted(value)
+            return _holder(value)
+        case ast.Call() if (out := argument(node, "out")) is not None:
+            return _holder(out)
         case ast.Call(func=ast.Attribute(value=value)) if method_of(node) in MUTATORS:
-            return dotted(value)
+            return _holder(value)
     return None
+
+
+def _filled_path(node: ast.expr) -> str | None:
+    """What a call whose result is dropped changes: the `x` of `np.random.shuffle(x)`."""
+    match node:
+        case ast.Call(func=function, args=[first, *_]) if last_name(function) in _FILLERS:
+            return _holder(first)
+    return None
+
+
+def _holder(node: ast.expr) -> str | None:
+    """The longest plain path that an expression goes through: `a.b` of `a.b[0].c`."""
+    while dotted(node) is None and isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return dotted(node)
 
 
 def paths_read(nodes: Iterable[ast.AST]) -> set[str]:

@@ -41,3 +41,27 @@ def test_a_refusal_names_the_recorded_line_where_an_import_would_be_added() -> N
     with pytest.raises(CannotEdit) as problem:
         constants_outside(Script("a.py", text), 6)
     assert problem.value.line == 6
+
+
+@pytest.mark.parametrize(
+    "used",
+    ["tf.add(ids, table)", "tf.cast(ids, table)", "tf.convert_to_tensor(table, tf.float32)"],
+)
+def test_an_array_that_gets_its_type_from_elsewhere_is_left_alone(used: str) -> None:
+    with pytest.raises(CannotEdit, match="no array of the module"):
+        constants_outside(Script("a.py", _HEAD + f"    return {used}\n"), 6)
+
+
+def test_an_array_of_the_usual_type_may_stand_beside_a_tensor() -> None:
+    source = _HEAD.replace("load()", 'load().astype("float32")')
+    text = constants_outside(Script("a.py", source + "    return tf.matmul(ids, table)\n"), 6).text
+    assert "return tf.matmul(ids, table_tensor)" in text
+
+
+@pytest.mark.parametrize("change", ["table[:] = load()", "np.random.shuffle(table)"])
+def test_an_array_that_is_filled_before_the_first_call_is_left_alone(change: str) -> None:
+    source = f"{_HEAD}    return tf.gather(table, ids)\n{change}\nstep(3)\n"
+    with pytest.raises(CannotEdit, match="`table` is changed in place"):
+        constants_outside(Script("a.py", source), 6)
+    early = source.replace(f"{change}\n", "").replace("load()\n", f"load()\n{change}\n")
+    assert "tf.constant(table)" in constants_outside(Script("a.py", early), 7).text

@@ -173,3 +173,29 @@ def test_of_two_maps_on_one_line_none_is_chosen_by_chance() -> None:
     script = Script("a.py", _ON_ONE_LINE.replace("load)", "load_all)"))
     with pytest.raises(CannotEdit, match="more than once on this line"):
         cache_after(script, Location("a.py", 4), "Map", Place("a.py", 1, "load"))
+
+
+def test_the_cache_stands_in_the_chain_on_the_line() -> None:
+    text = "ds = zip((\n    a.map(f),\n    b.map(g).batch(3).take(2),\n))\n"
+    fix = cache_after(Script("a.py", text), Location("a.py", 2), "Map", None)
+    assert fix is not None and "a.map(f).cache(),\n    b.map(g).batch(3)" in fix.files["a.py"]
+
+
+def test_either_of_two_chains_on_a_line_may_be_meant() -> None:
+    script = Script("a.py", "a, b = c.map(f), d.map(g).shuffle(9).batch(3)\n")
+    with pytest.raises(CannotEdit, match="more than once on this line"):
+        cache_after(script, Location("a.py", 1), "Map", None)
+
+
+_HELPER = "def mapped(ds, fn):\n    return ds.map(fn)\n\nds = mapped(ds, parse)\n"
+
+
+def test_a_helper_that_maps_one_function_is_cached() -> None:
+    fix = cache_after(Script("a.py", _HELPER), Location("a.py", 2), "Map", None)
+    assert fix is not None and "ds.map(fn).cache()" in fix.files["a.py"]
+
+
+def test_a_helper_that_maps_a_random_function_as_well_is_not_cached() -> None:
+    script = Script("a.py", _HELPER + "ds = mapped(ds, augment)\n")
+    with pytest.raises(CannotEdit, match="`fn` may be another function in each call"):
+        cache_after(script, Location("a.py", 2), "Map", None)

@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from unslow.fix.edit.script import CannotEdit, Script
-from unslow.fix.moves.dataset_pipeline import shuffle_first, whole_batches, work_ahead_tuned
+from unslow.fix.moves.dataset_pipeline import (
+    parallel_map,
+    shuffle_first,
+    whole_batches,
+    work_ahead,
+    work_ahead_tuned,
+)
 from unslow.model import Safety
 
 _PARSE = (
@@ -70,3 +76,62 @@ def test_the_map_in_front_of_this_shuffle_is_swapped() -> None:
     assert "(f.map(a)\n    .shuffle(9)\n    .shuffle(99)\n    .map(b))" in fixed.files["a.py"]
     with pytest.raises(CannotEdit, match="more than once"):
         shuffle_first(Script("a.py", text.replace("\n    ", "")), 1, is_repeatable=True)
+
+
+_TF = "import tensorflow as tf\n"
+_AHEAD = ".prefetch(tf.data.AUTOTUNE)"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "for x in ds.batch(3){}.as_numpy_iterator():\n    f(x)\n",
+        "model.fit(ds.batch(3){}, epochs=9)\n",
+        "spread = strategy.experimental_distribute_dataset(ds.batch(3){})\n",
+        "it = tf.compat.v1.data.make_one_shot_iterator(ds.batch(3){})\n",
+        "x = ds.batch(3){}.make_one_shot_iterator().get_next()\n",
+        "ds = tf.data.Dataset.zip((a.map(f), b.map(g))){}\n",
+        "ds = ds.interleave(lambda f: tf.data.TFRecordDataset(f).map(g), 4){}\n",
+    ],
+)
+def test_a_prefetch_goes_behind_a_dataset_and_not_what_takes_it(line: str) -> None:
+    fix = work_ahead(Script("a.py", _TF + line.format("")), 2)
+    assert fix.files["a.py"] == _TF + line.format(_AHEAD)
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("a, b = c.batch(3), d.map(f).batch(3)\n", "more than one dataset"),
+        ("model.fit(data(), epochs=9)\n", "no dataset is built"),
+    ],
+)
+def test_a_prefetch_needs_one_dataset(line: str, reason: str) -> None:
+    with pytest.raises(CannotEdit, match=reason):
+        work_ahead(Script("a.py", _TF + line), 2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "before", "after"),
+    [
+        ("Map", "map(f, 4)", "map(f, {})"),
+        ("Interleave", "interleave(f, 4, 1, 2)", "interleave(f, 4, 1, {})"),
+    ],
+)
+def test_a_number_of_calls_without_its_name_is_replaced(kind: str, before: str, after: str) -> None:
+    fix = parallel_map(Script("a.py", f"{_TF}ds = ds.{before}\n"), 2, kind, False, None)
+    assert fix.files["a.py"] == f"{_TF}ds = ds.{after.format('tf.data.AUTOTUNE')}\n"
+    assert fix.safety is Safety.EXACT
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "note"),
+    [
+        ("ds = ds.map(f, deterministic=False)\n", 2, "order"),
+        ("options.deterministic = False\nds = ds.map(f)\n", 3, "order"),
+        ("def m(ds, f):\n    return ds.map(f)\nds = m(m(ds, a), b)\n", 3, "`f` may be another"),
+    ],
+)
+def test_several_calls_at_once_may_change_what_comes(text: str, line: int, note: str) -> None:
+    fix = parallel_map(Script("a.py", _TF + text), line, "Map", False, None)
+    assert fix.safety is Safety.REVIEW and note in fix.note

@@ -9,11 +9,27 @@ from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import spelling
 from unslow.syntax.library import TENSOR_LIKE, Kind
-from unslow.syntax.nodes import NamedFunction, inside, is_stored, parameter_names
+from unslow.syntax.nodes import (
+    NamedFunction,
+    given_values,
+    inside,
+    is_stored,
+    last_name,
+    parameter_names,
+    words,
+)
 from unslow.syntax.scopes import Binding
-from unslow.syntax.uses import uses
+from unslow.syntax.uses import changed, uses
 
 _CONSTANT = "tf.constant"
+# They take an array first, whose type depends on nothing else: beside a tensor of another type, an
+# array would get that type.
+_ALONE = words(
+    "tf.gather tf.gather_nd tf.nn.embedding_lookup tf.cast tf.reshape tf.transpose tf.identity"
+    " tf.convert_to_tensor tf.expand_dims tf.squeeze tf.slice tf.reduce_sum tf.reduce_mean"
+    " tf.reduce_max tf.reduce_min"
+)
+_OTHER_TYPES = ("float64", "float16", "double")
 _NO_ARRAYS = (*TENSOR_LIKE, Kind.MODEL, Kind.OPTIMIZER, Kind.METRIC)
 
 
@@ -43,6 +59,8 @@ def _arrays(script: Script, function: NamedFunction) -> list[ast.Name]:
             continue
         bindings = script.bindings(node.id, node)
         one_early = len(bindings) == 1 and _is_array_before(script, bindings[0], function)
+        if one_early:
+            _require_same(script, node, function)
         if one_early and script.kind(node) not in _NO_ARRAYS:
             found.append(node)
     return found
@@ -54,7 +72,29 @@ def _is_given(script: Script, node: ast.Name) -> bool:
     if not isinstance(parent, ast.Call) or node not in parent.args:
         return False
     name = script.name(parent.func)
-    return name.startswith("tf.") and name != _CONSTANT
+    if name in _ALONE and parent.args[0] is node and not _gives_type(parent):
+        return True
+    return name.startswith("tf.") and name != _CONSTANT and _is_float32(script, node)
+
+
+def _is_float32(script: Script, node: ast.Name) -> bool:
+    """Whether an array is of TensorFlow's usual type, as all else in the script seems to be."""
+    values = [item.assigned for item in script.bindings(node.id, node)]
+    told = all(value is not None and "float32" in script.source(value) for value in values)
+    return bool(values) and told and not any(each in script.text for each in _OTHER_TYPES)
+
+
+def _gives_type(call: ast.Call) -> bool:
+    """`tf.convert_to_tensor(table, tf.float32)`: a tensor of another type cannot be converted."""
+    return last_name(call.func) == "convert_to_tensor" and len(given_values(call)) > 1
+
+
+def _require_same(script: Script, node: ast.Name, function: NamedFunction) -> None:
+    """Raises where the array is changed in place between the function and its first call."""
+    for other in inside(script.tree, ast.stmt):
+        is_early = script.function_of(other) is None and other.lineno < function.lineno
+        if not hasattr(other, "body") and not is_early and node.id in changed([other]):
+            raise script.refuse(f"`{node.id}` is changed in place here", other)
 
 
 def _is_array_before(script: Script, binding: Binding, function: NamedFunction) -> bool:

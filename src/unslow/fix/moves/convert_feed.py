@@ -10,7 +10,21 @@ from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import spelling
 from unslow.fix.moves.hoist import dependence
 from unslow.fix.moves.shapes import only_binding, outermost_loop, reads
-from unslow.syntax.nodes import StatementLoop, argument, dotted, method_of
+from unslow.syntax.nodes import (
+    StatementLoop,
+    argument,
+    dotted,
+    given_values,
+    inside,
+    method_of,
+    receiver_of,
+    words,
+)
+from unslow.syntax.uses import changed
+
+# What reads arrays from a file when they are sliced.
+_LAZY = ("h5py", "memmap", "mmap_mode", "zarr")
+_READING = words("run eval append extend info debug fit partial_fit train_on_batch")
 
 
 def converted_once(script: Script, line: int, position: int, dtype: str, order: bool) -> Script:
@@ -23,6 +37,7 @@ def converted_once(script: Script, line: int, position: int, dtype: str, order: 
     if name.endswith(("_ordered", f"_{dtype}")):
         return script  # converted before
     loop = _outermost(script, base)
+    _require_unchanged(script, loop, base, path)
     numpy, imports = spelling(script, "numpy", loop)
     new = script.fresh(f"{name.lstrip('_')}_{'ordered' if order else dtype}")
     made = f"{numpy}.asarray({path}, dtype={numpy}.{dtype})"
@@ -30,6 +45,31 @@ def converted_once(script: Script, line: int, position: int, dtype: str, order: 
         made = f"{numpy}.ascontiguousarray({path})"
     row = put_above(script, loop, f"{new} = {made}")
     return script.edit([*imports, row, Splice(*script.span(base), new)])
+
+
+def _require_unchanged(script: Script, loop: StatementLoop, base: ast.expr, path: str) -> None:
+    """Raises where what the loop does may change the data, or where it is read piece by piece."""
+    lazy = next((word for word in _LAZY if word in script.text), None)
+    script.refuse_if(lazy, f"`{path}` may be read from a file piece by piece (`{lazy}`)", base)
+    for dropped in inside(loop.body, ast.Expr):
+        match dropped.value:
+            case ast.Call() as made if not script.own_function(made):
+                is_given = path in map(dotted, given_values(made)) and not _only_reads(script, made)
+                is_holder = path.startswith(f"{dotted(receiver_of(made))}.")
+                what = script.source(made.func)
+                script.refuse_if(is_given or is_holder, f"`{what}` may change `{path}`", made)
+    changes = changed([loop]) | {dotted(each.target) for each in inside(loop, ast.AugAssign)}
+    for assigned in inside(script.home(base), ast.Assign):
+        part = assigned.value
+        whole = part.value if isinstance(part, ast.Subscript) else part
+        names = changes.intersection(map(dotted, assigned.targets)) - {None}
+        if dotted(whole) == path and names:
+            raise script.refuse(f"`{names.pop()}` shows it, and is changed in place", assigned)
+
+
+def _only_reads(script: Script, made: ast.Call) -> bool:
+    name = script.name(made.func)
+    return name == "print" or name.startswith("tf.") or method_of(made) in _READING
 
 
 def _array(script: Script, line: int, position: int) -> ast.expr:

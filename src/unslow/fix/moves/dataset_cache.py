@@ -15,6 +15,7 @@ from unslow.fix.moves.method_chain import (
     bound_name,
     chain_at,
     chain_root,
+    changing_function,
     move_link,
     swap_links,
     swap_statements,
@@ -101,6 +102,10 @@ def _method(script: Script, line: int, kind: str) -> str | None:
 
 
 def _cached(script: Script, line: int, method: str, function: Place | None) -> Fix:
+    for link in chain_at(script, line, method, function=function):
+        name = changing_function(script, link.call) if link.name == method else ""
+        reason = f"`{name}` may be another function in each call, and a cache keeps what it gives"
+        script.refuse_if(name, reason, link.call)
     edited = add_link(script, line, "cache()", method, function)
     return Fix("keep what is the same in every pass", Safety.EXACT, {script.path: edited.text})
 
@@ -134,7 +139,7 @@ def cache_behind(script: Script, line: int, kind: str) -> Script | None:
     method = _METHODS.get(kind)
     if method is None or script.call_at(line, method) is None:
         return None
-    links = chain_at(script, line)
+    links = chain_at(script, line, method)
     names = [link.name for link in links]
     if "cache" in names:
         place = names.index("cache")
@@ -159,7 +164,7 @@ def cache_behind(script: Script, line: int, kind: str) -> Script | None:
 def repeat_behind_cache(script: Script, repeat: int, cache: int) -> Fix:
     """The repetition that stands in front of a cache moves behind it."""
     upper, lower = statement(script, repeat), statement(script, cache)
-    links = chain_at(script, cache)
+    links = chain_at(script, cache, "cache")
     for link in links:
         if link.name == "cache":
             _require_memory(script, link.call)
@@ -211,7 +216,7 @@ def _require_memory(script: Script, call: ast.Call) -> None:
 
 def _before_shuffle(script: Script, line: int, method: str) -> Script:
     """Move the map before the shuffle: the order does not change an element."""
-    names = [link.name for link in chain_at(script, line)]
+    names = [link.name for link in chain_at(script, line, method)]
     if "shuffle" in names:
         return swap_links(script, line, "shuffle", method)
     node = statement(script, line)

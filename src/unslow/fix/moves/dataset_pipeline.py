@@ -12,7 +12,8 @@ from unslow.fix.edit.statements import insert_before, spelled
 from unslow.fix.moves.call_arguments import keyword_set
 from unslow.fix.moves.method_chain import (
     add_link,
-    chain_at,
+    changing_function,
+    dataset_chain_at,
     pipeline_end,
     stage_call,
     swap_links,
@@ -24,6 +25,7 @@ from unslow.syntax.nodes import (
     NamedFunction,
     argument,
     inside,
+    is_constant,
     last_name,
     parameter_names,
     root_name,
@@ -38,24 +40,49 @@ _ELEMENTWISE = words(
     " Sigmoid Relu Relu6 Elu ClipByValue Round Rint Floor Ceil Sign Sin Cos Less LessEqual"
     " Greater GreaterEqual Equal NotEqual LogicalAnd LogicalOr LogicalNot SelectV2"
 )
-_METHODS = {"Map": "map", "Interleave": "interleave"}
+# Methods, and where they may be given `num_parallel_calls` without its name.
+_METHODS = {"Map": ("map", 1), "Interleave": ("interleave", 3)}
 
 
 def parallel_map(script: Script, line: int, kind: str, random: bool, function: Place | None) -> Fix:
     """`num_parallel_calls=tf.data.AUTOTUNE` for the map (or interleave) at a line."""
-    method = _METHODS[kind]
+    method, position = _METHODS[kind]
     node = stage_call(script, line, method, function)
     script, value = spelled(script, "tf.data.AUTOTUNE", node)
     node = stage_call(script, line, method, function)
-    edited = keyword_set(script, node, "num_parallel_calls", value)
+    edited = keyword_set(script, node, "num_parallel_calls", value, position)
     title = f"let `{method}` use the cores that are idle"
-    if not random:
+    note = _of_several_calls(script, node, random)
+    if not note:
         return Fix(title, Safety.EXACT, {script.path: edited.text})
-    note = (
-        "The function draws random numbers: with several calls at once they go to other elements "
-        "than before."
-    )
     return Fix(title, Safety.REVIEW, {script.path: edited.text}, note)
+
+
+def _of_several_calls(script: Script, node: ast.Call, random: bool) -> str:
+    """How several calls at once may change what a stage gives; empty where they do not."""
+    if random:
+        note = "The function draws random numbers: with several calls at once they go to other "
+        return note + "elements than before."
+    name = changing_function(script, node)
+    if name:
+        note = f"`{name}` may be another function in each call: where one draws random numbers, "
+        return note + "they go to other elements than before."
+    if _is_unordered(script, node):
+        note = "The order of its elements is left open: with several calls at once it is another "
+        return note + "one in each run."
+    return ""
+
+
+def _is_unordered(script: Script, node: ast.Call) -> bool:
+    """Whether a stage, or an option of a pipeline, leaves the order of elements open."""
+    if is_constant(argument(node, "deterministic"), False):
+        return True
+    set_to = (item.value for item in script.every(ast.Assign) if _is_order_option(item))
+    return any(is_constant(value, False) for value in set_to)
+
+
+def _is_order_option(node: ast.Assign) -> bool:
+    return last_name(node.targets[0]) in ("deterministic", "experimental_deterministic")
 
 
 def more_threads(script: Script, line: int, threads: int, place: tuple[str, int, str]) -> Fix:
@@ -191,7 +218,7 @@ def shuffle_first(script: Script, line: int, is_repeatable: bool) -> Fix:
 def work_ahead(script: Script, line: int) -> Fix:
     """A prefetch at the end of the pipeline that a line is part of."""
     end = pipeline_end(script, line)
-    script, value = spelled(script, "tf.data.AUTOTUNE", chain_at(script, end)[-1].call)
+    script, value = spelled(script, "tf.data.AUTOTUNE", dataset_chain_at(script, end)[-1].call)
     edited = add_link(script, end, f"prefetch({value})")
     return Fix("make batches while the step runs", Safety.EXACT, {script.path: edited.text})
 

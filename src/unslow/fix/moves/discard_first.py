@@ -26,7 +26,7 @@ def discard_first(script: Script, line: int, method: str, work: int, same: bool)
 
     `same`: the function gives the same for an element whatever it was called for before.
     """
-    links = chain_at(script, line)
+    links = chain_at(script, line, method)
     names = [link.name for link in links]
     once = names.count(method) == 1
     script.refuse_if(not once, f"`.{method}` is not called once in this chain", links[0].call)

@@ -9,16 +9,19 @@ from unslow.fix.edit.blocks import above, indent, put_above, reindented, removal
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import find_expression
+from unslow.fix.moves.call_invariance import own_name
 from unslow.fix.moves.insertion_point import plain_session
 from unslow.fix.moves.shapes import calls_of, outermost_loop
 from unslow.syntax.dataflow import flow
 from unslow.syntax.nodes import (
     COMPREHENSIONS,
     StatementLoop,
+    dotted,
     inside,
     last_name,
     of_type,
     parameter_names,
+    receiver_of,
     values_taken,
 )
 from unslow.syntax.uses import (
@@ -31,13 +34,15 @@ from unslow.syntax.uses import (
     uses,
 )
 
+_DEEPEST = 3  # functions that hand on what one of them changes; a judgement
+
 
 def dependence(script: Script, loop: StatementLoop, nodes: Sequence[ast.AST]) -> str | None:
     """The name through which code depends on a loop's iterations, None if there is none."""
     rest = _rest(loop, nodes)
     for name in sorted(uses(nodes).reads & uses(rest).changes):
         return name
-    changes = changed(rest) | _changed_by_calls(script, rest)
+    changes = changed(rest) | _changed_by_calls(script, rest) | _changed_arguments(script, rest)
     changes = {path for path in changes if not _is_module(script, loop, path)}
     return overlapping(paths_read(nodes), changes)
 
@@ -76,6 +81,24 @@ def _changed_by_calls(script: Script, nodes: Sequence[ast.AST]) -> set[str]:
         local = uses(function.body).writes | values_taken(function)
         found |= {path for path in changed(function.body) if path.partition(".")[0] not in local}
         waiting |= {last_name(call.func) for call in inside(function, ast.Call)}
+    return found
+
+
+def _changed_arguments(script: Script, nodes: Sequence[ast.AST], depth: int = _DEEPEST) -> set[str]:
+    """Paths of objects and arguments that the script's functions change when code calls them."""
+    found: set[str] = set()
+    for call in inside(nodes, ast.Call) if depth else ():
+        function = script.own_function(call)
+        if function is None:
+            continue
+        given: dict[str, ast.expr | None] = dict(script.arguments_of(function, call))
+        given[own_name(script, function) or ""] = receiver_of(call)
+        added = of_type((each.target for each in inside(function, ast.AugAssign)), ast.Name)
+        inner = changed(function.body) | _changed_arguments(script, function.body, depth - 1)
+        for path in inner | {name.id for name in added}:
+            root, dot, rest = path.partition(".")
+            holder = dotted(given.get(root))
+            found |= {f"{holder}{dot}{rest}"} if holder else set()
     return found
 
 

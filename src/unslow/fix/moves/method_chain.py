@@ -13,8 +13,15 @@ from unslow.fix.edit.blocks import extent, removal, statement
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.moves.shapes import call_by, names_in
-from unslow.syntax.nodes import header_calls, method_of, receiver_of
+from unslow.syntax.nodes import header_calls, method_of, receiver_of, words
 
+# Methods of a dataset that give a dataset.
+_DATASET_METHODS = words(
+    "apply batch bucket_by_sequence_length cache concatenate enumerate filter flat_map"
+    " group_by_window ignore_errors interleave map padded_batch prefetch ragged_batch rebatch"
+    " rejection_resample repeat scan shard shuffle skip snapshot sparse_batch take take_while"
+    " unbatch unique window with_options"
+)
 _BREAK = re.compile(r"(?:[ \t]*\\)?(?:\r\n|\r|\n)[ \t\f]*$")
 
 
@@ -29,8 +36,21 @@ class Link:
     end: int
 
 
-def chain_at(script: Script, line: int) -> list[Link]:
-    """The links of the longest chain at a line, in call order."""
+def chain_at(script: Script, line: int, *methods: str, function: Place | None = None) -> list[Link]:
+    """The links of the chain at a line that calls one of some methods, in call order.
+
+    Where several chains call the first of them, that on the line is meant, or that which gives it
+    a function. Without such a chain it is the longest one.
+    """
+    chains = _chains_at(script, line)
+    calling = [links for links in chains if any(link.name in methods for link in links)]
+    if len(calling) > 1:
+        wanted = stage_call(script, line, methods[0], function)
+        calling = [links for links in calling if any(link.call is wanted for link in links)]
+    return max(calling or chains, key=len)
+
+
+def _chains_at(script: Script, line: int) -> list[list[Link]]:
     node = statement(script, line)
     now = script.now(line) or 0
     tops = [call for call in header_calls(node) if method_of(call) and not _continues(script, call)]
@@ -38,7 +58,32 @@ def chain_at(script: Script, line: int) -> list[Link]:
     chains = [_links(script, top) for top in on_line or tops]
     if not any(chains):
         raise CannotEdit(f"there is no chain of calls on line {line}", line)
-    return max(chains, key=len)
+    return chains
+
+
+def dataset_chain_at(script: Script, line: int) -> list[Link]:
+    """The links of the one chain at a line that builds a dataset, up to the last that gives one."""
+    built = [_up_to_dataset(script, links) for links in _chains_at(script, line)]
+    chains = [links for links in built if links]
+    ends = [links[-1].call for links in chains]
+    outer = [links for links in chains if not set(script.ancestors(links[-1].call)) & set(ends)]
+    script.refuse_if(not outer, "no dataset is built by a chain of calls on this line", line)
+    script.refuse_if(len(outer) > 1, "more than one dataset is built on this line", line)
+    return outer[0]
+
+
+def _up_to_dataset(script: Script, links: list[Link]) -> list[Link]:
+    """The links of a chain without those behind its last dataset: `.as_numpy_iterator()`."""
+    gives = [_gives_dataset(script, link) for link in links]
+    return links[: len(gives) - gives[::-1].index(True)] if True in gives else []
+
+
+def _gives_dataset(script: Script, link: Link) -> bool:
+    name = script.name(link.call.func)
+    is_made = name.startswith("tf.data.") and "iterator" not in link.name
+    is_found = link.name.endswith("_dataset_from_directory")
+    is_of_library = name.startswith(("tf.", "keras.", "numpy."))  # `np.unique`
+    return is_made or is_found or (link.name in _DATASET_METHODS and not is_of_library)
 
 
 def _continues(script: Script, node: ast.Call) -> bool:
@@ -91,6 +136,22 @@ def _is_given(script: Script, call: ast.Call, function: Place) -> bool:
     return definition.source.recorded(begin) == function.line
 
 
+def changing_function(script: Script, call: ast.Call) -> str:
+    """The parameter that a stage calls, where it may be another function in each call of a helper.
+
+    Empty where the stage calls one function only.
+    """
+    first = call.args[0] if call.args else None
+    if not isinstance(first, ast.Name):
+        return ""
+    for binding in script.bindings(first.id, first):
+        if isinstance(binding.node, ast.arg):
+            given = script.given_anywhere(binding.node)
+            if given is None or len({ast.dump(value) for _, value in given}) > 1:
+                return first.id
+    return ""
+
+
 def add_link(
     script: Script,
     line: int,
@@ -98,13 +159,16 @@ def add_link(
     after: str | None = None,
     function: Place | None = None,
 ) -> Script:
-    """Puts `.link` at the end of the chain on a line, or right behind the call of a method there.
+    """Puts `.link` behind the dataset built on a line, or right behind the call of a method there.
 
     `function`: what that method is given, to tell it from others on its line. A chain that calls
     the link's method there already is left as it is.
     """
-    links = chain_at(script, line)
     method = link.lstrip(".").partition("(")[0]
+    if after is None:
+        links = dataset_chain_at(script, line)
+    else:
+        links = chain_at(script, line, after, function=function)
     place = len(links) - 1
     if after is not None:
         named = [number for number, item in enumerate(links) if item.name == after]
@@ -133,7 +197,7 @@ def move_link(script: Script, line: int, link: str, after: str) -> Script:
 
     A chain that has them so is left as it is.
     """
-    links = chain_at(script, line)
+    links = chain_at(script, line, after)
     names = [each.name for each in links]
     once = names.count(link) == names.count(after) == 1
     script.refuse_if(not once, f"`.{link}` and `.{after}` are not called once here", links[0].call)
@@ -158,7 +222,7 @@ def reordered(script: Script, links: Sequence[Link], order: Sequence[Link]) -> S
 
 def without_link(script: Script, line: int, link: str) -> tuple[Script, str]:
     """A chain without one of its links, and that link; `ds = ds.link()` goes altogether."""
-    links = chain_at(script, line)
+    links = chain_at(script, line, link)
     found = [each for each in links if each.name == link]
     script.refuse_if(len(found) != 1, f"`.{link}` is not called once in this chain", links[0].call)
     gone, text, node = found[0], script.lines.text, statement(script, line)
@@ -177,7 +241,7 @@ def _line_break(script: Script, link: Link | None) -> str:
 
 def swap_links(script: Script, line: int, first: str, second: str) -> Script:
     """`.map(f).batch(n)` becomes `.batch(n).map(f)`; a chain that has them so is left as it is."""
-    links = chain_at(script, line)
+    links = chain_at(script, line, second, first)
     names = [link.name for link in links]
     pairs = list(itertools.pairwise(names))
     if (first, second) not in pairs:
