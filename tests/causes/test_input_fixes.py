@@ -140,7 +140,14 @@ def test_a_prefetch_goes_to_the_end_of_the_pipeline() -> None:
 
 
 CACHE = CachePlan(
-    kept=(), bytes=1e6, spare=1e9, passes=4, length=100, moved=False, files=True, built=1
+    kept=(Stage("Map", asked=BuiltStage(kind="Map")),),
+    bytes=1e6,
+    spare=1e9,
+    passes=4,
+    length=100,
+    moved=False,
+    files=True,
+    built=1,
 )
 
 
