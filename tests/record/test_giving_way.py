@@ -167,3 +167,27 @@ def test_no_collection_is_due_when_garbage_is_collected_again() -> None:
             gc.callbacks.pop()
     assert made == [0, 0]
     assert len(kept) == 10_000
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="collects old objects bit by bit")
+@pytest.mark.usefixtures("collecting")
+def test_garbage_that_the_program_makes_meanwhile_does_not_pile_up(clock: Clock) -> None:
+    made = []
+
+    def collected(phase: str, info: dict[str, int]) -> None:
+        if phase == "stop":
+            made.append((info["generation"], info["collected"]))
+
+    gc.callbacks.append(collected)
+    try:
+        with GivingWay() as beside:
+            for _ in range(3):
+                for _ in range(20_000):
+                    circle: list[object] = []
+                    circle.append(circle)
+                clock.now += 0.01
+                beside.rest()
+            assert [generation for generation, _ in made] == [0, 0, 0]
+            assert min(collected for _, collected in made) > 19_000
+    finally:
+        gc.callbacks.remove(collected)

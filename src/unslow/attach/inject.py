@@ -66,7 +66,7 @@ finally:
     elif begun:
         gc.disable = begun[0]
         gc.enable()
-    first = beside = record = None
+    load = first = beside = record = None
 gc.collect(int(sys.version_info < (3, 14)))
 """
 # All of it runs on a new thread, which holds off collections of garbage before it makes 700
@@ -80,7 +80,8 @@ if begun:
     begun[0]()
 exec({load!r})
 """
-_START = "import _thread; _thread.start_new_thread(exec, ({begin!r}, {{}}))"
+# Code is injected into the namespace of `__main__`, which keeps no name of ours.
+_START = "__import__('_thread').start_new_thread(exec, ({begin!r}, {{}}))"
 
 _REMOVE = """
 import os
