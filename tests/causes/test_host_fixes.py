@@ -134,11 +134,11 @@ def test_a_lambda_and_a_hook_for_epochs_get_words_only() -> None:
     )
 
 
-def test_the_progress_bar_gives_way_to_a_line_per_epoch() -> None:
-    answer = SlowCallbacks().fix(
-        hook(1, callback="ProgbarLogger"), script("model.fit(x, y, verbose=1)\n")
-    )
-    assert fixed(answer) == "model.fit(x, y, verbose=2)\n"
+@pytest.mark.parametrize("given", ["verbose={}", "32, 9, {}"])
+def test_the_progress_bar_gives_way_to_a_line_per_epoch(given: str) -> None:
+    text = f"model.fit(x, y, {given})\n"
+    answer = SlowCallbacks().fix(hook(1, callback="ProgbarLogger"), script(text.format(1)))
+    assert fixed(answer) == text.format(2)
 
 
 def together(line: int, steps: int, users_hooks: bool) -> Finding:
@@ -206,9 +206,15 @@ def test_a_debugger_that_is_left_on_is_taken_out() -> None:
     assert isinstance(answer, Fix) and "NaN" in answer.note
 
 
-def test_predict_is_given_a_larger_batch() -> None:
-    detail = tiny_batches._LargerBatch("predict")
-    answer = TinyBatches().fix(
-        replace(finding(1), detail=detail), script("y = model.predict(x, batch_size=1)\n")
-    )
-    assert fixed(answer) == "y = model.predict(x, batch_size=256)\n"
+@pytest.mark.parametrize(
+    ("call", "before", "after"),
+    [
+        ("predict", "x, batch_size=1", "x, batch_size=256"),
+        ("predict", "x, 1", "x, 256"),
+        ("evaluate", "x, y, 1", "x, y, 256"),
+    ],
+)
+def test_predict_is_given_a_larger_batch(call: str, before: str, after: str) -> None:
+    found = replace(finding(1), detail=tiny_batches._LargerBatch(call))
+    answer = TinyBatches().fix(found, script(f"z = model.{call}({before})\n"))
+    assert fixed(answer) == f"z = model.{call}({after})\n"

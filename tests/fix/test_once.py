@@ -327,3 +327,29 @@ def test_a_pipeline_leaves_its_loop_as_a_whole() -> None:
 def test_a_pipeline_that_depends_on_the_iteration_stays() -> None:
     with pytest.raises(CannotEdit, match="`epoch`"):
         hoist_statements(script(PIPELINE), [8, 9])
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "start = time.time()",
+        "rows = data[np.random.permutation(9)]",
+        "n = next(counter)",
+        "source = numbers()",
+        "dataset = iter(dataset)",
+        "dataset = tf.compat.v1.data.make_one_shot_iterator(dataset)",
+        "seen = log.count(dataset)",
+    ],
+)
+def test_what_gives_something_else_in_each_turn_keeps_a_pipeline_in_it(statement: str) -> None:
+    text = PIPELINE.replace(
+        "    dataset = dataset.map", f"    {statement}\n    dataset = dataset.map"
+    )
+    head = "import time\nimport numpy as np\ndef numbers():\n    yield from range(9)\n"
+    with pytest.raises(CannotEdit, match="in each turn"):
+        hoist_statements(script(head + text), [9, 11])
+
+
+def test_what_a_map_calls_is_called_wherever_it_is_built() -> None:
+    text = PIPELINE.replace("map(prepare)", "map(lambda x: x + tf.random.normal([]))", 1)
+    assert "\ndataset = dataset.map" in hoist_statements(script(text), [4, 5]).text

@@ -150,7 +150,7 @@ class SlowCallbacks(Cause):
         where, detail = finding.place, finding.detail_of(_Rarer)
         hook, place = detail.hook, detail.hook.place
         if hook.callback == _PROGRESS:
-            fixed = set_keyword(script, where.line, "fit", "verbose", "2")
+            fixed = set_keyword(script, where.line, "fit", "verbose", "2", position=4)
             return Fix(
                 "print one line per epoch",
                 Safety.REVIEW,

@@ -198,7 +198,8 @@ class TinyBatches(Cause):
         detail = finding.detail
         if isinstance(detail, _LargerBatch):
             line = finding.place.line
-            fixed = set_keyword(script, line, detail.call, "batch_size", str(_ROWS))
+            position = 1 if detail.call == "predict" else 2
+            fixed = set_keyword(script, line, detail.call, "batch_size", str(_ROWS), position)
             return Fix(f"{detail.call} {_ROWS} rows at a time", Safety.CLOSE, fixed.files)
         if not isinstance(detail, _Together) or detail.steps < 2:
             return None

@@ -183,3 +183,53 @@ def test_a_list_may_begin_beside_another_name() -> None:
         "ids, seen = [], collections.deque(maxlen=100)\n"
         in keep_latest(Script("a.py", text), 3, "seen").text
     )
+
+
+_PARTS = (
+    "kept = []\nfor i in range(9):\n    out = step(i)\n    kept.append(out)\n{body}"
+    "print([each['loss'] for each in kept])\n{after}"
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "after"),
+    [
+        ("    out['loss'] = 0\n", ""),
+        ("    out.update(loss=0)\n", ""),
+        ("    kept[-1]['rate'] = 3\n", ""),
+        ("", "for each in kept:\n    print(each['loss'])\nsend(each)\n"),
+    ],
+)
+def test_an_element_that_is_changed_or_used_otherwise_is_kept_whole(body: str, after: str) -> None:
+    script = Script("a.py", _PARTS.format(body=body, after=after))
+    assert keep_parts(script, 4, "kept") is None
+
+
+def test_a_dictionary_of_all_turns_is_kept_whole() -> None:
+    text = "out = {}\nkept = []\nfor i in range(9):\n    out['loss'] = i\n    kept.append(out)\n"
+    text += "print([each['loss'] for each in kept])\n"
+    assert keep_parts(Script("a.py", text), 5, "kept") is None
+    anew = text.replace("    out['loss']", "    out = {}\n    out['loss']")
+    assert keep_parts(Script("a.py", anew), 6, "kept") is not None
+
+
+def test_what_only_some_elements_are_asked_for_may_be_missing() -> None:
+    read = "print([each['loss'] for each in kept if each['epoch'] % 3])\n"
+    found = keep_parts(Script("a.py", _PARTS.format(body="", after=read)), 4, "kept")
+    assert found is not None
+    assert "{key: out[key] for key in ('loss', 'epoch') if key in out}" in found[0].text
+
+
+def test_a_tail_that_is_read_backwards_is_no_tail() -> None:
+    text = "kept = []\nfor i in range(9):\n    kept.append(step(i))\n    show(kept[-3::-1])\n"
+    assert keep_tail(Script("a.py", text), 3, "kept") is None
+
+
+def test_of_several_containers_on_a_line_the_one_that_grows_is_edited() -> None:
+    text = "for i in range(9):\n    rows.append(a(i)); kept.append(b(i))\n"
+    assert (
+        "rows.append(a(i)); kept.append(float(b(i)))"
+        in keep_numbers(Script("a.py", text), 2, "kept").text
+    )
+    with pytest.raises(CannotEdit, match="fills several containers"):
+        keep_numbers(Script("a.py", text), 2, "others")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from unslow.fix.edit.script import CannotEdit, Script
-from unslow.fix.moves.call_arguments import call, keyword_value, set_keyword
+from unslow.fix.moves.call_arguments import call, keyword_value, rename_call, set_keyword
 
 
 def test_the_item_of_an_unpacked_dictionary_is_changed() -> None:
@@ -32,3 +32,13 @@ def test_the_value_is_found_however_it_is_given(given: str) -> None:
     script = Script("a.py", f"D = {{'every': 3}}\nhook({given})\n")
     value = keyword_value(script, call(script, 2, "hook"), "every", 0)
     assert (value is None) == ("other" in given)
+
+
+@pytest.mark.parametrize(
+    "line", ["a, b = m.predict(x), n.predict(y)", "a = m.predict(n.predict(x))"]
+)
+def test_either_of_two_calls_on_a_line_may_be_meant(line: str) -> None:
+    with pytest.raises(CannotEdit, match="more than once on this line"):
+        set_keyword(Script("a.py", f"{line}\n"), 1, "predict", "batch_size", "32")
+    with pytest.raises(CannotEdit, match="more than once on this line"):
+        rename_call(Script("a.py", f"{line}\n"), 1, "predict", "predict_on_batch")

@@ -189,3 +189,69 @@ def test_what_may_need_a_gradient_or_a_tensor_is_left_alone(old: str, new: str) 
     assert old in _ADVANTAGES
     with pytest.raises(CannotEdit):
         fetch_once(Script("a.py", _ADVANTAGES.replace(old, new)), 8)
+
+
+_W = "import tensorflow as tf\nw = tf.Variable(rows)\n{}for k in range(9):\n    f += float(w[k])\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", "    train_step(k)\n"),
+        ("def go():\n    w.assign_add(rows)\n", "    go()\n"),
+        ("", "    model.fit(data)\n"),
+    ],
+)
+def test_a_variable_that_the_loop_may_set_is_left_alone(before: str, after: str) -> None:
+    text = _W.format(before)
+    with pytest.raises(CannotEdit, match="may set a variable"):
+        fetch_once(Script("a.py", text + after), text.count("\n"))
+    assert "w_values = w.numpy()" in fetch_once(Script("a.py", text), text.count("\n")).script.text
+
+
+_LOSS = (
+    "import tensorflow as tf\ndef loss(x):\n    x = tf.exp(x)\n    total = 0.0\n"
+    "    for i in range(3):\n        total += tf.square(x[i])\n    return total\n"
+)
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        "with tf.GradientTape() as tape:\n    print(loss(w))\n",
+        "model.compile(loss=loss, run_eagerly=True)\n",
+    ],
+)
+def test_an_element_through_which_a_gradient_may_flow_stays_a_tensor(after: str) -> None:
+    with pytest.raises(CannotEdit, match="may have to be a tensor"):
+        fetch_once(Script("a.py", _LOSS + after), 6)
+    assert "tf.square(x_values[i])" in fetch_once(Script("a.py", _LOSS), 6).script.text
+
+
+def test_a_traced_function_has_no_values_to_fetch() -> None:
+    with pytest.raises(CannotEdit, match="a graph has no values"):
+        fetch_once(Script("a.py", _LOSS.replace("def loss", "@tf.function\ndef loss")), 7)
+
+
+@pytest.mark.parametrize("use", ["print(str(values[k]))", "n += tf.maximum(0.0, values[k])"])
+def test_an_element_whose_text_or_type_tells_a_tensor_stays_one(use: str) -> None:
+    with pytest.raises(CannotEdit, match="may have to be a tensor"):
+        fetched(f"for k in range(9):\n    {use}\n", 4)
+
+
+def test_numpy_may_compute_with_more_digits_than_tensorflow() -> None:
+    script = Script("a.py", _HEAD + "for k in range(9):\n    f += float(values[k] * 0.1)\n")
+    assert not fetch_once(script, 4).is_exact
+    assert not fetch_once(Script("a.py", _RETURNS), 12).is_exact
+
+
+@pytest.mark.parametrize(
+    ("made", "fixed"),
+    [
+        ("tf.stack(out)", "tf.cast(tf.stack(out), rewards_values.dtype)"),
+        ("np.array(out)", "np.array(out).astype(rewards_values.dtype)"),
+    ],
+)
+def test_a_stack_of_numbers_keeps_the_type_of_the_tensor(made: str, fixed: str) -> None:
+    text = fetch_once(Script("a.py", _RETURNS.replace("tf.stack(out)", made)), 12).script.text
+    assert f"        out = {fixed}\n" in text

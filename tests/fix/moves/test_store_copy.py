@@ -53,3 +53,15 @@ def test_several_values_at_once_are_left_alone() -> None:
         store_copy(kept("rows.extend(states)"), 4, "rows")
     with pytest.raises(CannotEdit, match="plain name"):
         store_copy(kept("rows.append(states[0] if batch else states[1])"), 4, "rows")
+
+
+def test_the_value_of_the_container_that_grows_is_copied() -> None:
+    text = "rows.append(s[0]); columns.append(s[1])\n"
+    edited = store_copy(Script("a.py", text), 1, "columns")
+    assert edited.text == "rows.append(s[0]); columns.append(s[1].copy())\n"
+
+
+def test_an_array_that_is_shuffled_after_it_is_stored_is_not_copied() -> None:
+    text = "rows.append(s[0])\nrng.shuffle(s)\n"
+    with pytest.raises(CannotEdit, match="changed in place after it is stored"):
+        store_copy(Script("a.py", text), 1, "rows")

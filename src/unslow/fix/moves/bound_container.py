@@ -11,9 +11,19 @@ from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import insert_after, replaced, spelling
 from unslow.fix.moves.call_arguments import keyword_set
+from unslow.fix.moves.extract_function import read_afterwards
 from unslow.fix.moves.shapes import call_by, is_call, names_in
 from unslow.syntax.literals import Obstacle, find_literal
-from unslow.syntax.nodes import inside, is_constant, is_stored, last_name, receiver_of, words
+from unslow.syntax.nodes import (
+    DEFINITIONS,
+    inside,
+    is_constant,
+    is_stored,
+    last_name,
+    receiver_of,
+    words,
+)
+from unslow.syntax.uses import bound_in, changed
 
 _DEQUE = "collections.deque"
 _CACHES = ("functools.cache", "functools.lru_cache")
@@ -75,7 +85,7 @@ def _is_cache(script: Script, decorator: ast.expr) -> bool:
 def stored_value(script: Script, line: int, path: str) -> ast.expr:
     """What a container gets at a line: by `append`, by `+= [value]`, or at a key."""
     for method in ("append", "appendleft"):
-        match script.call_at(line, method):
+        match _filling(script, line, path, method):
             case ast.Call(args=[value], keywords=[]) if not isinstance(value, ast.Starred):
                 return value
     node = statement(script, line)
@@ -85,6 +95,18 @@ def stored_value(script: Script, line: int, path: str) -> ast.expr:
         case ast.AugAssign(op=ast.Add(), value=ast.List(elts=[value])):
             return value
     raise script.refuse(f"`{path}` does not get one value here", node)
+
+
+def _filling(script: Script, line: int, path: str, method: str) -> ast.Call | None:
+    """The call of a method at a line that fills a container, by the last part of its name."""
+    calls = script.calls_at(line, method)
+    if len(calls) < 2:
+        return calls[0] if calls else None
+    name = last_name(_parsed(path))
+    own = [call for call in calls if name and last_name(receiver_of(call)) == name]
+    reason = f"this line fills several containers, and which is `{path}` is not known"
+    script.refuse_if(len(own) != 1, reason, line)
+    return own[0]
 
 
 def _elements_read(script: Script, path: str) -> Iterator[ast.expr]:
@@ -145,24 +167,70 @@ def keep_parts(script: Script, line: int, path: str) -> tuple[Script, list[str]]
     elsewhere = any(_uses(other, path) for other in script.other_files(last_name(_parsed(path))))
     if _held(path) is not None or elsewhere or not isinstance(value, ast.Name):
         return None
+    if _is_set_later(script, value) or any(_is_kept_on(script, use) for use in uses):
+        return None
+    is_sometimes = False
     keys: dict[str, None] = {}
     for use in uses:
         if _fills(script, use) or is_call(script, script.parents[use], "len"):
             continue
-        found = [_key_read(script, element) for element in _parts_read(script, use)]
+        elements = list(_parts_read(script, use))
+        found = [_key_read(script, element) for element in elements]
         if not found or None in found:
             return None
+        is_sometimes = is_sometimes or any(_is_conditional(script, each) for each in elements)
         keys.update(dict.fromkeys(key for key in found if key is not None))
     if not keys:
         return None
     parts = ", ".join(f"{key}: {value.id}[{key}]" for key in keys)
+    if is_sometimes:  # an element may lack what is not read of each
+        name, comma = script.fresh("key"), "," if len(keys) == 1 else ""
+        among = f"({', '.join(keys)}{comma})"
+        parts = f"{name}: {value.id}[{name}] for {name} in {among} if {name} in {value.id}"
     return script.edit([replaced(script, value, f"{{{parts}}}")]), list(keys)
+
+
+def _is_set_later(script: Script, value: ast.Name) -> bool:
+    """Whether a part of what a container gets may be set once it is in there."""
+    here, loops = script.statement_of(value), script.loops_around(value)
+    home = script.home(value)
+    for node in inside(home, ast.stmt):
+        if hasattr(node, "body") or value.id not in changed([node]):
+            continue
+        if node.lineno >= here.lineno:
+            return True
+        is_new = bool(loops) and value.id in bound_in(loops[0])
+        if not is_new and any(script.within(here, loop) for loop in script.loops_around(node)):
+            return True
+    return False
+
+
+def _is_kept_on(script: Script, use: ast.expr) -> bool:
+    """Whether an element keeps its name behind the loop over a container, and is read there."""
+    match script.parents[use]:
+        case ast.For(target=target, iter=value) as loop if value is use:
+            return bool(names_in(target) & read_afterwards(script, [loop]))
+    return False
+
+
+def _is_conditional(script: Script, element: ast.expr) -> bool:
+    """Whether only some elements are read at a place, be it by a condition on the element."""
+    for parent in script.ancestors(element):
+        if isinstance(parent, ast.If | ast.IfExp | ast.BoolOp | ast.Try | ast.While):
+            return True
+        if any(each.ifs for each in getattr(parent, "generators", [])):
+            return True
+        if isinstance(parent, DEFINITIONS):
+            return False
+    return False
 
 
 def _key_read(script: Script, element: ast.expr) -> str | None:
     """The source of the key by which an element is read."""
     match script.parents[element]:
-        case ast.Subscript(value=read, slice=ast.Constant(value=str()) as key) if read is element:
+        case ast.Subscript(value=read, slice=ast.Constant(value=str()) as key, ctx=ast.Load()) if (
+            read is element
+        ):
             return script.source(key)
     return None
 
@@ -211,7 +279,7 @@ def _tail_length(script: Script, use: ast.expr) -> int:
     match script.parents[inner]:
         case ast.Subscript(
             value=value,
-            slice=ast.Slice(ast.UnaryOp(ast.USub(), number), None)
+            slice=ast.Slice(ast.UnaryOp(ast.USub(), number), None, None)
             | ast.UnaryOp(ast.USub(), number),
         ) if value is inner:
             with suppress(Obstacle):
@@ -271,7 +339,7 @@ def _makes_any(script: Script, whole: str) -> bool:
 
 
 def _append(script: Script, line: int, path: str) -> ast.Call:
-    match script.call_at(line, "append"):
+    match _filling(script, line, path, "append"):
         case ast.Call(args=[value], keywords=[]) as call if not isinstance(value, ast.Starred):
             return call
     raise script.refuse(f"`{path}` does not grow by a plain append", line)

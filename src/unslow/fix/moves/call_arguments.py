@@ -17,10 +17,14 @@ _COMMENT = re.compile(r"#[^\r\n]*")
 
 
 def call(script: Script, line: int, function: str) -> ast.Call:
-    """The call at a line; raises CannotEdit where there is none."""
-    found = script.call_at(line, function)
-    if found is None:
+    """The call at a line; raises CannotEdit where there is none, or where several may be meant."""
+    calls = script.calls_at(line, function)
+    if not calls:
         raise CannotEdit(f"`{function}` is not called on line {line}", line)
+    found = calls[0]
+    alike = [each for each in calls if each.func.end_lineno == found.func.end_lineno]
+    reason = f"`{function}` is called more than once on this line: which call it is is not known"
+    script.refuse_if(len(alike) > 1, reason, found)
     return found
 
 
@@ -59,11 +63,9 @@ def _unpacked(node: ast.Call, name: str) -> Iterator[ast.expr]:
 
 def rename_call(script: Script, line: int, function: str, new: str) -> Script:
     """`model.predict(x)` becomes `model.predict_on_batch(x)`."""
-    found = script.call_at(line, function)
-    if found is None:
-        if script.call_at(line, new) is not None:
-            return script
-        raise CannotEdit(f"`{function}` is not called on line {line}", line)
+    if script.call_at(line, function) is None and script.call_at(line, new) is not None:
+        return script
+    found = call(script, line, function)
     start, end = script.span(found.func)
     return script.edit([Splice(start, end, script.source(found.func)[: -len(function)] + new)])
 

@@ -8,6 +8,7 @@ from unslow.fix.edit.blocks import put_above
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import spelling
+from unslow.fix.moves.call_arguments import call as call_named
 from unslow.fix.moves.hoist import dependence
 from unslow.fix.moves.shapes import only_binding, outermost_loop, reads
 from unslow.syntax.nodes import (
@@ -82,9 +83,10 @@ def _array(script: Script, line: int, position: int) -> ast.expr:
 
 def _fed(script: Script, line: int, position: int) -> ast.expr:
     """The expression that a run is fed with, by its position in the dictionary."""
-    call = script.call_at(line, "run") or script.call_at(line, "eval")
-    if call is None:
+    method = "run" if script.call_at(line, "run") is not None else "eval"
+    if script.call_at(line, method) is None:
         raise CannotEdit(f"no run of a session is on line {line}", line)
+    call = call_named(script, line, method)
     feed = argument(call, "feed_dict", 1 if method_of(call) == "run" else 0)
     if isinstance(feed, ast.Name):
         feed = _only_assigned(script, feed)

@@ -10,14 +10,21 @@ from typing import NamedTuple
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import insert_before
-from unslow.fix.moves.running_numbers import running_numbers, starting_values
+from unslow.fix.moves.running_numbers import (
+    feeds_gradient,
+    running_numbers,
+    stacked_types,
+    starting_values,
+)
 from unslow.fix.moves.shapes import call_by, is_call, mentions, names_in, reads
 from unslow.syntax.library import TENSOR_LIKE, Kind
-from unslow.syntax.nodes import StatementLoop, inside, is_stored, last_name
+from unslow.syntax.names import is_builtin
+from unslow.syntax.nodes import StatementLoop, inside, is_stored, last_name, method_of, words
 from unslow.syntax.python_types import STATIC_ATTRIBUTES
 from unslow.syntax.uses import bound_in
 
-_TO_PYTHON = ("float", "int", "bool", "str")
+_TO_PYTHON = ("float", "int", "bool")  # `str` of a tensor also tells its shape
+_HARMLESS = words("numpy append insert extend item format")
 _WRAPPERS = ("zip", "enumerate", "reversed")
 
 
@@ -40,12 +47,14 @@ def fetch_once(script: Script, line: int) -> Fetched:
         return Fetched(script.edit(in_place), is_exact=True)
     loop = _loop(script, line)
     tensors = _tensors(script, loop)
+    _require_unchanged(script, loop, tensors)
     numbers = running_numbers(script, loop, set(tensors))
     computed = {name for number in numbers for name in number.statements}
     found = [_Read(script, loop, name, computed) for name in tensors]
-    is_exact = not any(read.is_rounded_later() for read in found)
+    is_exact = not numbers and not any(read.is_computed_with() for read in found)
     splices = [splice for read in found for splice in read.splices()]
     splices += starting_values(script, numbers)
+    splices += stacked_types(script, numbers, {read.name: read.fetched for read in found})
     before = script.recorded(loop)
     # Two tensors of one zip() share their loop's targets.
     script = script.edit(list(dict.fromkeys(splices)))
@@ -85,6 +94,22 @@ def _tensors(script: Script, loop: StatementLoop) -> list[str]:
         if taken_apart and known and node.id not in bound and not is_stored(node):
             names[node.id] = None
     return list(names)
+
+
+def _require_unchanged(script: Script, loop: StatementLoop, names: list[str]) -> None:
+    """Raises where the loop may set a variable, or where no tensor has its values yet."""
+    function = script.function_of(loop)
+    is_traced = function is not None and script.traces.get(function) is not None
+    script.refuse_if(is_traced, "the function is traced, and a graph has no values to fetch", loop)
+    read = [node for node in inside(loop, ast.Name) if node.id in names]
+    if not any(script.kind(node) is Kind.VARIABLE for node in read):
+        return
+    for call in inside(loop, ast.Call):
+        name = script.name(call.func)
+        known = is_builtin(name) or name.startswith(("tf.", "numpy.", "math."))
+        if not known and method_of(call) not in _HARMLESS:
+            what = script.source(call.func)
+            raise script.refuse(f"`{what}` may set a variable that the loop reads", call)
 
 
 def _element(script: Script, node: ast.Name) -> ast.Subscript | None:
@@ -153,10 +178,10 @@ class _Read:
     def _is_computed(self, element: ast.expr) -> bool:
         return self.script.statement_of(element) in self.computed
 
-    def is_rounded_later(self) -> bool:
-        """Whether an element is computed with before the result is stored in an array."""
+    def is_computed_with(self) -> bool:
+        """Whether an element is computed with, where NumPy may keep more digits."""
         values = (part for node in mentions(self.loop, self.name) for part in self._values(node))
-        return any(_stored_in_array(self.script, value) not in (None, value) for value in values)
+        return any(isinstance(self.script.parents[value], ast.BinOp) for value in values)
 
     def _values(self, node: ast.Name) -> list[ast.expr]:
         """The elements that one mention of the tensor gives: itself indexed, or loop targets."""
@@ -194,7 +219,7 @@ def _check_value(script: Script, element: ast.expr) -> None:
     match script.parents[whole]:
         case ast.Compare() | ast.If() | ast.While() | ast.UnaryOp(op=ast.Not()):
             return
-        case ast.Call(func=function) if _takes_values(script, function):
+        case ast.Call() as taker if _takes_values(script, taker, whole):
             return
         case ast.Attribute() if _is_about_shape(script, whole):
             return
@@ -238,7 +263,15 @@ def _computed_from(script: Script, element: ast.expr) -> ast.expr:
     return element
 
 
-def _takes_values(script: Script, function: ast.expr) -> bool:
-    """Whether a function takes a number or an array as it takes a tensor."""
-    name = script.name(function)
-    return name in _TO_PYTHON or name.startswith(("tf.", "numpy."))
+def _takes_values(script: Script, call: ast.Call, value: ast.expr) -> bool:
+    """Whether a call takes a number or an array as it takes a tensor.
+
+    TensorFlow's functions give a result through which a gradient may flow, and take the type of
+    what they are given first, or of a tensor.
+    """
+    name = script.name(call.func)
+    if not name.startswith("tf."):
+        return name in _TO_PYTHON or name.startswith("numpy.")
+    others = [other for other in call.args if other is not value]
+    is_leading = call.args[:1] == [value] or any(script.kind(x) in TENSOR_LIKE for x in others)
+    return is_leading and not feeds_gradient(script, call, set())

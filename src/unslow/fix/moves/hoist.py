@@ -11,18 +11,24 @@ from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import find_expression
 from unslow.fix.moves.call_invariance import own_name
 from unslow.fix.moves.insertion_point import plain_session
-from unslow.fix.moves.shapes import calls_of, outermost_loop
+from unslow.fix.moves.method_chain import DATASET_METHODS
+from unslow.fix.moves.python_parts import effect_of
+from unslow.fix.moves.shapes import DRAWS, calls_of, outermost_loop
 from unslow.syntax.dataflow import flow
+from unslow.syntax.names import is_builtin
 from unslow.syntax.nodes import (
     COMPREHENSIONS,
     StatementLoop,
     dotted,
     inside,
     last_name,
+    method_of,
     of_type,
+    own_nodes,
     parameter_names,
     receiver_of,
     values_taken,
+    words,
 )
 from unslow.syntax.uses import (
     changed,
@@ -34,6 +40,11 @@ from unslow.syntax.uses import (
     uses,
 )
 
+# Methods of arrays, tensors, texts and dictionaries that change nothing.
+_PURE_METHODS = words(
+    "astype reshape copy transpose flatten ravel squeeze numpy tolist item mean std sum min max"
+    " items keys values get format join split strip lower upper replace cardinality"
+)
 _DEEPEST = 3  # functions that hand on what one of them changes; a judgement
 
 
@@ -141,7 +152,34 @@ def hoist_statements(script: Script, lines: Sequence[int]) -> Script:
     reason = _obstacle(script, loops[0], part)
     if reason is not None:
         raise script.refuse(reason, part[0])
+    doing = next(_doing(script, part), None)
+    if doing is not None:
+        what = script.source(doing.func)
+        raise script.refuse(f"`{what}` may do or give something else in each turn", doing)
     return _moved_before(script, loops[0], part)
+
+
+def _doing(script: Script, nodes: Sequence[ast.AST], depth: int = _DEEPEST) -> Iterator[ast.Call]:
+    """The calls that may have an effect, or give another value when they are made again."""
+    elsewhere = {each for inner in inside(nodes, ast.Lambda) for each in ast.walk(inner.body)}
+    for call in inside(nodes, ast.Call):
+        function, name = script.own_function(call), script.name(call.func)
+        if call in elsewhere:
+            continue
+        inner = list(own_nodes(function)) if function is not None else []
+        yields = any(isinstance(node, ast.Yield | ast.YieldFrom) for node in inner)
+        if function is not None and depth and not yields:
+            yield from _doing(script, function.body, depth - 1)
+        elif function is not None:
+            yield call
+        elif name.startswith(("tf.data.", "keras.utils.")) and "iterator" not in name:
+            continue
+        elif name:
+            known = is_builtin(name) or name.startswith(("tf.", "numpy.", "math.", "functools."))
+            if not known or "iterator" in name or effect_of(name) or name.startswith(DRAWS):
+                yield call
+        elif method_of(call) not in DATASET_METHODS | _PURE_METHODS:
+            yield call
 
 
 def _moved_before(script: Script, loop: StatementLoop, part: Sequence[ast.stmt]) -> Script:

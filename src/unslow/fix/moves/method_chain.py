@@ -16,7 +16,7 @@ from unslow.fix.moves.shapes import call_by, names_in
 from unslow.syntax.nodes import header_calls, method_of, receiver_of, words
 
 # Methods of a dataset that give a dataset.
-_DATASET_METHODS = words(
+DATASET_METHODS = words(
     "apply batch bucket_by_sequence_length cache concatenate enumerate filter flat_map"
     " group_by_window ignore_errors interleave map padded_batch prefetch ragged_batch rebatch"
     " rejection_resample repeat scan shard shuffle skip snapshot sparse_batch take take_while"
@@ -83,7 +83,7 @@ def _gives_dataset(script: Script, link: Link) -> bool:
     is_made = name.startswith("tf.data.") and "iterator" not in link.name
     is_found = link.name.endswith("_dataset_from_directory")
     is_of_library = name.startswith(("tf.", "keras.", "numpy."))  # `np.unique`
-    return is_made or is_found or (link.name in _DATASET_METHODS and not is_of_library)
+    return is_made or is_found or (link.name in DATASET_METHODS and not is_of_library)
 
 
 def _continues(script: Script, node: ast.Call) -> bool:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import spelling
-from unslow.fix.moves.shapes import call_by, is_call, names_in, reads, stores
+from unslow.fix.moves.shapes import call_by, is_call, mentions, names_in, reads, stores
 from unslow.syntax.library import TENSOR_LIKE, Kind
-from unslow.syntax.nodes import StatementLoop, inside, is_stored, last_name, words
+from unslow.syntax.nodes import NamedFunction, StatementLoop, inside, is_stored, last_name, words
 
 _FLOAT = "numpy.float32"
 _ARRAY = "numpy.asarray"
 _STACKS = words(
     "tf.stack tf.concat tf.convert_to_tensor tf.constant numpy.array numpy.stack numpy.concatenate"
 )
+_OF_NUMPY = ("numpy.array", "numpy.stack", "numpy.concatenate")
 _FILLING = ("append", "insert", "reverse")
 # Methods that Keras calls while it watches for gradients.
 _WATCHED = words("__call__ call compute_loss compute_loss_and_updates train_step")
@@ -35,7 +36,7 @@ class Number:
 
 def running_numbers(script: Script, loop: StatementLoop, tensors: set[str]) -> list[Number]:
     """Names that NumPy may compute in a loop once some tensors are fetched before it."""
-    if _feeds_gradient(script, loop, set()):
+    if feeds_gradient(script, loop, set()):
         return []
     names = sorted({node.id for node in inside(loop, ast.Name) if is_stored(node)})
     bound = (_bound(script, loop, name) for name in names)
@@ -61,6 +62,52 @@ def starting_values(script: Script, numbers: list[Number]) -> Iterator[Splice]:
             real, imports = spelling(script, _ARRAY, start)
             yield Splice(*script.span(start), f"{real}({script.source(start)})")
         yield from imports
+
+
+def stacked_types(
+    script: Script, numbers: list[Number], tensors: Mapping[str, str]
+) -> Iterator[Splice]:
+    """The edits that give what stacks of numbers become the type of the tensor they come from.
+
+    NumPy 1 makes float64 of a float32 and a number of Python.
+    """
+    stacks: dict[ast.AST, str] = {}
+    for number in numbers:
+        source = tensors.get(_source(number, numbers, set(tensors)), "")
+        for use in reads(script.home(number.statements[0]), number.name) if source else ():
+            match script.parents[use]:
+                case ast.Call(func=ast.Attribute(value=ast.Name() as holder)) as filling:
+                    if last_name(filling.func) in _FILLING:
+                        stacks |= dict.fromkeys(_stacks_of(script, holder), source)
+    for stack, source in stacks.items():
+        cast, _ = spelling(script, "tf.cast", stack)
+        is_array = is_call(script, stack, *_OF_NUMPY)
+        form = "{}.astype({}.dtype)" if is_array else f"{cast}({{}}, {{}}.dtype)"
+        yield Splice(*script.span(stack), form.format(script.source(stack), source))
+
+
+def _source(number: Number, numbers: list[Number], tensors: set[str]) -> str:
+    """The first tensor that a number is computed of."""
+    waiting, seen = [number], set[str]()
+    while waiting:
+        each = waiting.pop()
+        seen.add(each.name)
+        read = names_in(each.values)
+        if read & tensors:
+            return min(read & tensors)
+        waiting += [other for other in numbers if other.name in read - seen]
+    return ""
+
+
+def _stacks_of(script: Script, holder: ast.Name) -> list[ast.AST]:
+    """The calls that make a tensor or an array of a list."""
+    found = []
+    for use in reads(script.home(holder), holder.id):
+        node: ast.AST = use
+        while _is_stack_argument(script, node) and not is_call(script, node, *_STACKS):
+            node = script.parents[node]
+        found += [node] if is_call(script, node, *_STACKS) else []
+    return found
 
 
 def _bound(script: Script, loop: StatementLoop, name: str) -> Number | None:
@@ -184,7 +231,7 @@ def _is_filled(script: Script, use: ast.Name) -> bool:
     return bool(later) and all(isinstance(value, ast.Call) for value in later)
 
 
-def _feeds_gradient(script: Script, node: ast.AST, seen: set[tuple[str, str]]) -> bool:
+def feeds_gradient(script: Script, node: ast.AST, seen: set[tuple[str, str]]) -> bool:
     """Whether a tape may watch some code: NumPy would cut the gradient off."""
     around = (item for each in script.ancestors(node) for item in inside(_contexts(each), ast.Call))
     if any(last_name(call.func) == "GradientTape" for call in around):
@@ -195,12 +242,21 @@ def _feeds_gradient(script: Script, node: ast.AST, seen: set[tuple[str, str]]) -
     seen.add((script.path, function.name))
     if script.enclosing_class(function) is not None and function.name in _WATCHED:
         return True
+    if _is_handed_on(script, function):
+        return True
     return any(
-        _feeds_gradient(source, call, seen)
+        feeds_gradient(source, call, seen)
         for source in (script, *script.other_files(function.name))
         for call in source.every(ast.Call)
         if last_name(call.func) == function.name
     )
+
+
+def _is_handed_on(script: Script, function: NamedFunction) -> bool:
+    """Whether a function is more than called, so that Keras may call it: as a loss, perhaps."""
+    named = [*mentions(script.tree, function.name), *script.every(ast.Attribute)]
+    same = [node for node in named if last_name(node) == function.name]
+    return any(call_by(script, node) is None for node in same)
 
 
 def _contexts(node: ast.AST) -> list[ast.expr]:

@@ -8,6 +8,7 @@ from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import replaced
 from unslow.fix.moves.bound_container import stored_value
 from unslow.syntax.nodes import argument, inside, method_of, root_name, words
+from unslow.syntax.uses import changed
 
 _IN_PLACE = words("fill sort partition put itemset resize setfield byteswap")
 
@@ -51,6 +52,8 @@ def _changes(node: ast.AST, array: str) -> bool:
         case ast.Call():
             out = argument(node, "out")
             return out is not None and root_name(out) == array
+        case ast.Expr():
+            return array in changed([node])
     return False
 
 
