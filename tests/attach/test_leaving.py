@@ -1,4 +1,4 @@
-"""What is left in a process that unslow has been in: next to nothing, and it costs no long pause."""
+"""What is left in a process that unslow has been in, and that it costs no long pause."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ import pytest
 from tests.attach.conftest import Start
 from unslow.attach.session import attached
 from unslow.attach.target import target_of
-from unslow.record.engine.leaving import LASTING
 
 if sys.version_info < (3, 14):
     pytest.importorskip("hypno")
@@ -22,9 +21,7 @@ PYTHONS = os.environ.get("UNSLOW_ATTACH_PYTHONS", "").split() or [sys.executable
 
 # Answers each line on its stdin by what an expression gives. Nothing in it collects garbage.
 ANSWERS = """
-import gc, json, types
-def modules():
-    return sorted(name for name in sys.modules if name.split(".")[0] == "unslow")
+import gc, json, threading, types
 def ours():
     return [each for each in gc.get_objects() if is_ours(each)]
 def is_ours(each):
@@ -70,17 +67,17 @@ def until(process: subprocess.Popen[str], expression: str) -> None:
 
 
 @pytest.mark.parametrize("python", PYTHONS)
-def test_no_module_and_no_object_of_ours_stays(start: Start, tmp_path: Path, python: str) -> None:
+def test_what_stays_does_not_grow_with_the_rounds(
+    start: Start, tmp_path: Path, python: str
+) -> None:
     process = start(ANSWERS, python)
-    for turn in range(3):
+    left = []
+    for turn in range(4):
         with attached(target_of(process.pid), tmp_path / f"run-{turn}"):
-            assert len(answer(process, "modules()")) > 100  # type: ignore[arg-type]
-        until(process, "len(ours()) < 20")
-        assert answer(process, "modules()") == sorted(LASTING)
-        assert answer(process, "len(ours())") < 20  # type: ignore[operator]
-        assert (
-            answer(process, "[path for path in sys.path_importer_cache if 'unslow' in path]") == []
-        )
+            pass
+        until(process, "threading.active_count() == 2")  # the program's own
+        left.append(answer(process, "gc.collect() * 0 + len(ours())"))
+    assert max(left[1:]) <= left[0] + 20  # type: ignore[operator,type-var]
 
 
 def test_what_the_program_still_holds_goes_on_working(start: Start, tmp_path: Path) -> None:
@@ -88,20 +85,9 @@ def test_what_the_program_still_holds_goes_on_working(start: Start, tmp_path: Pa
     with attached(target_of(process.pid), tmp_path / "run"):
         assert answer(process, "globals().update(held_on=sys.excepthook)") is None
         assert answer(process, "is_ours(held_on)") is True
-    until(process, "len(modules()) < 3")
-    assert answer(process, "is_ours(held_on)") is True
+    assert answer(process, "sys.excepthook is sys.__excepthook__") is True
     assert answer(process, "held_on(ValueError, ValueError('shown'), None)") is None
-    assert answer(process, "globals().pop('held_on') and gc.collect() * 0") == 0
-    assert answer(process, "len(ours())") < 20  # type: ignore[operator]
     assert process.communicate()[1] == "ValueError: shown\n"
-
-
-def test_an_unslow_that_was_there_before_stays(start: Start, tmp_path: Path) -> None:
-    source = str(Path(__file__).parents[2] / "src")
-    process = start(f"sys.path.insert(0, {source!r})\nimport unslow.errors\n{ANSWERS}")
-    with attached(target_of(process.pid), tmp_path / "run"):
-        pass
-    assert "unslow.errors" in answer(process, "modules()")  # type: ignore[operator]
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 14), reason="collects old objects bit by bit")
@@ -112,7 +98,6 @@ def test_a_collection_of_all_objects_that_is_due_is_not_made_by_us(
     assert answer(process, "make_due()") is None
     with attached(target_of(process.pid), tmp_path / "run"):
         pass
-    until(process, "len(modules()) < 3")
     made = answer(process, "collections")
     assert "start0" in made  # type: ignore[operator]
     assert "start2" not in made  # type: ignore[operator]

@@ -30,9 +30,7 @@ _REFUSED = ("Operation not permitted", "EPERM", "ptrace: ", "Permission denied",
 _STUCK = "it is in a long native call that keeps Python's lock"
 
 # Loads unslow from its own folder, as the recording's sitecustomize does: nothing else of this
-# environment comes along, and unslow need not be installed in the other one. The last line frees
-# what unslow has taken out of the process by then: from Python 3.14 on, it is in the youngest
-# generation, before that in the next one.
+# environment comes along, and unslow need not be installed in the other one.
 _LOAD = """
 import sys, _frozen_importlib, _frozen_importlib_external
 def load(name, path, **more):
@@ -43,16 +41,15 @@ def load(name, path, **more):
 beside = record = None
 try:
     name = "unslow.record.engine.giving_way"
-    comes = "unslow" not in sys.modules
     first = sys.modules.get(name) or load(name, "/record/engine/giving_way.py")
     if begun:
         gc.disable = begun[0]
     beside = first.GivingWay(new_thread=True)
     beside.hold_off(bool(begun))
-    if comes:
+    if "unslow" not in sys.modules:
         load("unslow", "/__init__.py", submodule_search_locations=[{package!r}])
     from unslow.record.engine.attached import record
-    record({folder!r}, {attacher}, beside, comes)
+    record({folder!r}, {attacher}, beside)
 except BaseException as problem:  # the program must not see it, nor its output
     try:
         with open({state!r}, "r+") as file:
@@ -67,7 +64,6 @@ finally:
         gc.disable = begun[0]
         gc.enable()
     load = first = beside = record = None
-gc.collect(int(sys.version_info < (3, 14)))
 """
 # All of it runs on a new thread, which holds off collections of garbage before it makes 700
 # objects: else they would make one due. `begun` is empty where the program has disabled them, and

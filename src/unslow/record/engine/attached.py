@@ -16,7 +16,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from unslow.record.engine.giving_way import GivingWay
-from unslow.record.engine.leaving import leave
 
 if TYPE_CHECKING:
     from unslow.record.engine.start import Recording
@@ -42,10 +41,10 @@ _PARTS = (
 )
 
 
-def record(folder: str, attacher: int, beside: GivingWay, leaves: bool) -> None:
+def record(folder: str, attacher: int, beside: GivingWay) -> None:
     """Record this process into a folder until asked to stop. Never raises into the program.
 
-    `beside` holds off collections of garbage already. `leaves`: unslow was not there before.
+    `beside` holds off collections of garbage already.
     """
     recordings: list[Recording] = []
     state = _recorded(folder, attacher, beside, recordings)
@@ -54,8 +53,6 @@ def record(folder: str, attacher: int, beside: GivingWay, leaves: bool) -> None:
         for recording in recordings:
             recording.end()
             state = state or {"state": "detached", "problem": recording.recorder.writer.lost}
-        if leaves:
-            leave(recordings, leaving.rest)
     if state:
         _report(folder, **state, held=leaving.longest, waited=leaving.waited)
 

@@ -1,7 +1,4 @@
-"""Reports forks of the process. Python keeps a hook on them for ever, so there is one.
-
-This module stays in a process that `unslow attach` has left (see leaving.py).
-"""
+"""Reports forks of the process. Python keeps a hook on them for ever, so there is one."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ _REST = 0.005
 _LONGEST_UNCOLLECTED = 2.0
 _IN_STEPS = sys.version_info >= (3, 14)  # then Python collects old objects bit by bit
 collect_garbage = gc.collect
-# Objects made since the last collection: to go through them takes 1 to 2 ms. All that a `fit()` on a
-# busy machine had made in two seconds took 220 ms at once.
+# Objects made since the last collection: to go through them takes 1 to 2 ms. All that a `fit()`
+# on a busy machine had made in two seconds took 220 ms at once.
 _MOST_YOUNG = 10_000
 disable_collections = gc.disable  # Python's own, whatever stands in its place meanwhile
 

@@ -3,8 +3,6 @@
 An exception that arrives meanwhile, such as `KeyboardInterrupt`, is raised in the program. Within a
 callback that the interpreter makes by itself, of the garbage collector or of ctypes, it would be
 printed and lost: the program would go on after Ctrl-C.
-
-This module stays in a process that `unslow attach` has left (see leaving.py).
 """
 
 from __future__ import annotations
