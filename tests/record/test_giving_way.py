@@ -109,7 +109,7 @@ def test_our_objects_make_no_collection_due() -> None:
 @pytest.mark.usefixtures("collecting")
 def test_python_collects_again_after_a_while(clock: Clock) -> None:
     with GivingWay() as beside:
-        clock.now, clock.wall = 0.01, 3.0
+        clock.now, clock.wall = 0.01, 31.0
         beside.rest()
         assert gc.isenabled()
     assert gc.isenabled()
@@ -165,7 +165,7 @@ def test_no_collection_is_due_when_garbage_is_collected_again() -> None:
             assert gc.get_count()[0] < 100
         finally:
             gc.callbacks.pop()
-    assert made == [0, 0]
+    assert max(made) < 2
     assert len(kept) == 10_000
 
 
@@ -187,7 +187,30 @@ def test_garbage_that_the_program_makes_meanwhile_does_not_pile_up(clock: Clock)
                     circle.append(circle)
                 clock.now += 0.01
                 beside.rest()
-            assert [generation for generation, _ in made] == [0, 0, 0]
+            assert max(generation for generation, _ in made) < 2
             assert min(collected for _, collected in made) > 19_000
+            assert len(made) == 3
     finally:
         gc.callbacks.remove(collected)
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="collects old objects bit by bit")
+@pytest.mark.usefixtures("collecting")
+def test_all_objects_are_not_collected_however_busy_the_machine_is(clock: Clock) -> None:
+    generations = []
+    note = lambda phase, info: generations.append(info["generation"])  # noqa: E731
+    threshold = gc.get_threshold()
+    gc.callbacks.append(note)
+    gc.set_threshold(700, 10, 0)  # one is due at all times
+    try:
+        with GivingWay() as beside:
+            generations.clear()
+            kept: list[list[object]] = []
+            for _ in range(14):
+                kept.extend([] for _ in range(11_000))
+                clock.now, clock.wall = clock.now + 0.01, clock.wall + 2.0
+                beside.rest()
+            assert set(generations) == {0, 1}
+    finally:
+        gc.set_threshold(*threshold)
+        gc.callbacks.remove(note)

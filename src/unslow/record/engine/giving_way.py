@@ -13,14 +13,14 @@ import time
 _WORK = 0.002
 # Seconds that the program has for itself at each rest: that interval, and longer than the work.
 _REST = 0.005
-# Seconds after which Python collects garbage again, even if we are not done: attaching takes half a
-# second, but 20 on a machine with six times as many programs as processors.
-_LONGEST_UNCOLLECTED = 2.0
+# Seconds after which Python collects garbage by itself again, even if we are not done: attaching
+# takes half a second, but 20 on a machine with six times as many programs as processors. Until then
+# only collections of all objects are missing, of which most programs make one in minutes.
+_LONGEST_HELD_OFF = 30.0
+# Objects made since the last collection after which we collect the youngest: it takes about 1 ms.
+_MOST_YOUNG = 10_000
 _IN_STEPS = sys.version_info >= (3, 14)  # then Python collects old objects bit by bit
 collect_garbage = gc.collect
-# Objects made since the last collection: to go through them takes 1 to 2 ms. All that a `fit()`
-# on a busy machine had made in two seconds took 220 ms at once.
-_MOST_YOUNG = 10_000
 disable_collections = gc.disable  # Python's own, whatever stands in its place meanwhile
 
 
@@ -28,8 +28,9 @@ class GivingWay:
     """Rests, and the longest that this thread worked between two of them. Belongs to one thread.
 
     Our objects would make a collection of garbage due, on this thread or another: for all objects
-    of the program, 190 ms with TensorFlow and Keras. So none is made meanwhile, unless the program
-    asks for it. Use as a context manager; `hold_off` begins earlier.
+    of the program, 190 ms with TensorFlow and Keras. So Python makes none meanwhile, unless the
+    program asks for it; we collect the young objects. Use as a context manager; `hold_off` begins
+    earlier.
     """
 
     def __init__(self, new_thread: bool = False) -> None:
@@ -42,7 +43,7 @@ class GivingWay:
         self._waited = 0.0  # … and how long it had waited for a processor
         if not new_thread:
             self._worked, self._waited = time.thread_time(), self._waited_for_processor()
-        self._collects_at = time.monotonic() + _LONGEST_UNCOLLECTED
+        self._collects_at = time.monotonic() + _LONGEST_HELD_OFF
         self._holds_off = False
         self._disable = gc.disable
 
@@ -103,9 +104,10 @@ class GivingWay:
             gc.enable()
 
     def _collect_young(self) -> None:
-        """No other objects are gone through; where the program has disabled collections, none."""
+        """As Python does: the next generation each eleventh time. Never the oldest, and nothing
+        where the program has disabled collections."""
         if self._holds_off and not _IN_STEPS:
-            collect_garbage(0)
+            collect_garbage(int(gc.get_count()[1] > gc.get_threshold()[1]))
 
     def _disabled_by_program(self) -> None:
         """Disable automatic garbage collection."""
