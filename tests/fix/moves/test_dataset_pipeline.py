@@ -135,3 +135,41 @@ def test_a_number_of_calls_without_its_name_is_replaced(kind: str, before: str, 
 def test_several_calls_at_once_may_change_what_comes(text: str, line: int, note: str) -> None:
     fix = parallel_map(Script("a.py", _TF + text), line, "Map", False, None)
     assert fix.safety is Safety.REVIEW and note in fix.note
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        "lambda x: x * 2.0",
+        "lambda x: x * x",
+        "lambda x, y: (x / 255.0, tf.cast(y, tf.int32))",
+        "lambda row: {'a': row['a'] * 2.0, 'b': row['b']}",
+    ],
+)
+def test_parts_of_an_element_that_stay_apart_may_be_batched(function: str) -> None:
+    script = Script("a.py", f"{_TF}ds = ds.map({function}).batch(3)\n")
+    fix = whole_batches(script, 2, ("Mul", "Cast"), True)
+    assert fix.files["a.py"] == f"{_TF}ds = ds.batch(3).map({function})\n"
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        "lambda x, y: (x * y, y)",
+        "lambda x, y: (tf.maximum(x, y), y)",
+        "lambda row: row['a'] * row['b']",
+        "scaled",
+    ],
+)
+def test_parts_of_an_element_that_meet_may_not(function: str) -> None:
+    head = "def scaled(x, y):\n    z = y + 1.0\n    return x * z\n"
+    script = Script("a.py", f"{_TF}{head}ds = ds.map({function}).batch(3)\n")
+    with pytest.raises(CannotEdit, match="other shapes in a batch"):
+        whole_batches(script, 5, ("Mul", "Cast"), True)
+
+
+def test_a_function_that_was_not_read_must_be_reviewed() -> None:
+    script = Script("a.py", f"{_TF}ds = ds.map(elsewhere).batch(3)\n")
+    fix = whole_batches(script, 2, ("Mul", "Cast"), True)
+    assert fix.safety is Safety.REVIEW and "was not read" in fix.note
+    assert whole_batches(script, 2, ("Cast",), True).safety is Safety.CLOSE

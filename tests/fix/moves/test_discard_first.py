@@ -71,3 +71,8 @@ def test_what_the_function_is_given_must_not_change() -> None:
     text = "n = 2\nds = x.map(lambda e: e + n)\nn = 3\ntrain = ds.skip(3)\nval = ds.take(3)\n"
     with pytest.raises(CannotEdit, match="`n` has several values"):
         moved(text, 4, 2)
+
+
+def test_several_maps_on_a_line_stay_behind_what_is_thrown_away() -> None:
+    fix = discard_first(Script("a.py", "a = files.map(f).map(g).skip(3)\n"), 1, "skip", 1, True)
+    assert fix.files["a.py"] == "a = files.skip(3).map(f).map(g)\n"

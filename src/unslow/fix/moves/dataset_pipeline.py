@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from unslow.facts.schema import Place
 from unslow.fix.edit.lines import Splice
@@ -18,10 +18,12 @@ from unslow.fix.moves.method_chain import (
     stage_call,
     swap_links,
 )
-from unslow.fix.moves.shapes import calls_of, is_call, mentions, only
+from unslow.fix.moves.shapes import calls_of, is_call, mentions, names_in, only
 from unslow.model import Fix, Safety
 from unslow.syntax.callees import Definition
 from unslow.syntax.nodes import (
+    FUNCTIONS,
+    Function,
     NamedFunction,
     argument,
     inside,
@@ -39,6 +41,10 @@ _ELEMENTWISE = words(
     " FloorDiv FloorMod Maximum Minimum Neg Abs Square Sqrt Rsqrt Exp Log Log1p Pow Tanh"
     " Sigmoid Relu Relu6 Elu ClipByValue Round Rint Floor Ceil Sign Sin Cos Less LessEqual"
     " Greater GreaterEqual Equal NotEqual LogicalAnd LogicalOr LogicalNot SelectV2"
+)
+_BETWEEN_TWO = words(
+    "Add AddV2 Sub Mul Div RealDiv DivNoNan FloorDiv FloorMod Maximum Minimum Pow Less LessEqual"
+    " Greater GreaterEqual Equal NotEqual LogicalAnd LogicalOr SelectV2 ClipByValue"
 )
 # Methods, and where they may be given `num_parallel_calls` without its name.
 _METHODS = {"Map": ("map", 1), "Interleave": ("interleave", 3)}
@@ -144,12 +150,55 @@ def whole_batches(script: Script, line: int, types: Collection[str], scalars: bo
     script.refuse_if(strange, reason, mapped)
     reason = "the function uses arrays that would meet another shape in a batch"
     script.refuse_if(not scalars, reason, mapped)
+    meets = parse is None and bool(_BETWEEN_TWO.intersection(types))
+    function = _function_of(script, mapped) if meets else None
+    if function is not None:
+        _require_apart(script, mapped, function)
     edited = script
     if parse is not None:
         many = script.source(parse.func).replace("parse_single_example", "parse_example")
         edited = script.edit([Splice(*script.span(parse.func), many)])
     edited = swap_links(edited, line, "map", "batch")
-    return Fix("call the function once per batch", Safety.CLOSE, {script.path: edited.text})
+    title, files = "call the function once per batch", {script.path: edited.text}
+    if not meets or function is not None:
+        return Fix(title, Safety.CLOSE, files)
+    note = "The function was not read: parts of an element of different shapes must not meet in it."
+    return Fix(title, Safety.REVIEW, files, note)
+
+
+def _function_of(script: Script, mapped: ast.Call) -> Function | None:
+    """The function that is mapped, where the program defines it."""
+    given = argument(mapped, "map_func", 0)
+    if isinstance(given, ast.Lambda):
+        return given
+    found = script.definition(given) if given is not None else None
+    return found.node if found is not None and isinstance(found.node, FUNCTIONS) else None
+
+
+def _require_apart(script: Script, mapped: ast.Call, function: Function) -> None:
+    """Raises where parts of an element meet: numbers of one each would meet rows of a batch."""
+    parts = {name: {name} for name in parameter_names(function)}
+    for node in inside(function.body, ast.AST):
+        if isinstance(node, ast.Assign):
+            read = _parts_of(node.value, parts)
+            parts |= {name: parts.get(name, set()) | read for name in names_in(node.targets)}
+    for node in inside(function.body, ast.AST):
+        computes = isinstance(node, ast.BinOp | ast.Compare | ast.Call | ast.IfExp)
+        together = sorted(_parts_of(node, parts)) if computes else []
+        if len(together) > 1:
+            what = f"`{together[0]}` and `{together[1]}`"
+            reason = f"{what} may meet in other shapes in a batch"
+            raise script.refuse(reason, mapped)
+
+
+def _parts_of(code: ast.AST, parts: Mapping[str, set[str]]) -> set[str]:
+    """The parts of an element that code computes with: arguments, and items of them."""
+    found: set[str] = set()
+    items = [each for each in inside(code, ast.Subscript) if root_name(each) in parts]
+    roots = {name for each in items for name in inside(each.value, ast.Name)}
+    for name in inside(code, ast.Name):
+        found |= parts.get(name.id, set()) if name not in roots else set()
+    return found | {ast.unparse(each) for each in items}
 
 
 # What parsing records and stacking their numbers is made of.

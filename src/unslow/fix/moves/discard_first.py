@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from unslow.fix.edit.blocks import above, indent, removal
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
-from unslow.fix.moves.call_arguments import call
 from unslow.fix.moves.method_chain import Link, bound_name, chain_at, reordered, swap_links
 from unslow.fix.moves.shapes import only, reads
 from unslow.model import Fix, Safety
@@ -32,13 +31,14 @@ def discard_first(script: Script, line: int, method: str, work: int, same: bool)
     script.refuse_if(not once, f"`.{method}` is not called once in this chain", links[0].call)
     place = names.index(method)
     run = _run_before(links, place)
-    mapped = call(script, work, "map")
-    if any(link.call is mapped for link in run):
+    maps = script.calls_at(work, "map")
+    script.refuse_if(not maps, f"`map` is not called on line {work}", work)
+    if any(link.call in maps for link in run):
         first = links.index(run[0])
         order = [*links[:first], links[place], *run, *links[place + 1 :]]
         edited = reordered(script, links, order)
     else:
-        edited = _across_names(script, links, place, mapped)
+        edited = _across_names(script, links, place, maps)
     safety = Safety.EXACT if same else Safety.REVIEW
     title = f"`{method}` in front of the map"
     return Fix(title, safety, {script.path: edited.text}, "" if same else _NOTE)
@@ -54,7 +54,9 @@ def _run_before(links: Sequence[Link], place: int) -> Sequence[Link]:
     return links[start:place]
 
 
-def _across_names(script: Script, links: Sequence[Link], place: int, mapped: ast.Call) -> Script:
+def _across_names(
+    script: Script, links: Sequence[Link], place: int, maps: Sequence[ast.Call]
+) -> Script:
     """`made = data.map(f)`, `kept = made.skip(n)`: the second becomes `data.skip(n).map(f)`."""
     moved = links[place]
     name = moved.call.func
@@ -73,7 +75,7 @@ def _across_names(script: Script, links: Sequence[Link], place: int, mapped: ast
     script.refuse_if(not is_chain, reason, building)
     above_links = chain_at(script, script.recorded(building))
     run = _run_before(above_links, len(above_links))
-    script.refuse_if(mapped not in [link.call for link in run], reason, mapped)
+    script.refuse_if(not any(link.call in maps for link in run), reason, maps[0])
     script.refuse_if(above_links[-1].call is not building.value, reason, building)
     _require_same_values(script, run)
     if _follows(script, building, moved.call) and _is_only_link(links, above_links):
