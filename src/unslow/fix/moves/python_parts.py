@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from unslow.fix.edit.script import Script
 from unslow.syntax.names import is_builtin
+from unslow.syntax.nodes import inside, method_of, root_name, words
 from unslow.syntax.python_types import NEVER_TENSORS, STATIC_ATTRIBUTES, expressions, python_type
+from unslow.syntax.uses import uses
 
 _EFFECTS = {
     "print": "prints",
@@ -42,12 +44,28 @@ _EFFECTS = {
     "tf.io.TFRecordWriter": "works on files",
     "tf.profiler": "starts or stops a profiler",
 }
+_FILLS = words("append extend add update pop insert setdefault clear")
 
 
 def effect_of(name: str) -> str | None:
     """What calling a function does besides giving a value, by its canonical name."""
     found = (what for module, what in _EFFECTS.items() if f"{name}.".startswith(f"{module}."))
     return next(found, None)
+
+
+def effect_of_tracing(
+    script: Script, body: Sequence[ast.AST], parameters: set[str]
+) -> tuple[str, ast.Call] | None:
+    """What code does in Python whenever it is traced, with the call that does it."""
+    local = uses(body).writes | parameters
+    for call in inside(body, ast.Call):
+        name, holder = script.name(call.func), root_name(call.func)
+        effect = None if name.startswith("tf.") else effect_of(name)
+        if effect is None and not name and holder not in local and method_of(call) in _FILLS:
+            effect = f"changes `{holder}`"
+        if effect is not None:
+            return f"it {effect} whenever it is traced, which would be once then", call
+    return None
 
 
 def needs_no_tensor(script: Script, node: ast.AST, tensors: set[str]) -> bool:
