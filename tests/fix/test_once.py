@@ -353,3 +353,48 @@ def test_what_gives_something_else_in_each_turn_keeps_a_pipeline_in_it(statement
 def test_what_a_map_calls_is_called_wherever_it_is_built() -> None:
     text = PIPELINE.replace("map(prepare)", "map(lambda x: x + tf.random.normal([]))", 1)
     assert "\ndataset = dataset.map" in hoist_statements(script(text), [4, 5]).text
+
+
+ALONE = """
+import tensorflow as tf
+
+def run(x):
+    @tf.function
+    def double(y):
+        {}
+        return y * 2
+    return double(x)
+"""
+
+
+@pytest.mark.parametrize("effect", ["print(y)", "seen.append(1)", "y = y * random.random()"])
+def test_what_tracing_does_in_python_keeps_a_function_where_it_is(effect: str) -> None:
+    text = ALONE.format(effect).replace("import tensorflow", "import random\nimport tensorflow", 1)
+    with pytest.raises(CannotEdit, match="whenever it is traced"):
+        function_once(script(text), 6)
+    assert "\n@tf.function\ndef double" in function_once(script(ALONE.format("pass")), 4).text
+
+
+def test_the_arguments_of_a_lambda_are_its_own() -> None:
+    text = "import tensorflow as tf\ndef run(x):\n    f = tf.function(lambda y: y * 2)\n    return f(x)\n"
+    assert (
+        "\ncompiled_function = tf.function(lambda y: y * 2)\n"
+        in function_once(script(text), 3).text
+    )
+
+
+def test_a_helper_that_freezes_layers_keeps_the_function_in_its_loop() -> None:
+    text = """
+    import tensorflow as tf
+    def freeze(n):
+        for layer in model.layers[:n]:
+            layer.trainable = False
+    for stage in range(3):
+        freeze(stage)
+        @tf.function
+        def step(x):
+            return model(x)
+        step(data)
+    """
+    with pytest.raises(CannotEdit, match="a compiled step would not notice"):
+        function_once(script(text), 7)

@@ -32,6 +32,10 @@ from unslow.syntax.nodes import inside
 
 # Of one code and one set of weights; a judgement: fewer may be stages of a training.
 _FEWEST_FUNCTIONS = 4
+_GOES_ON = (
+    "Its random numbers go on from call to call; before, each new function drew the first ones "
+    "again."
+)
 
 
 @dataclass(frozen=True)
@@ -132,7 +136,7 @@ class FunctionInLoop(Cause):
             if statement is None or script.loops_around(statement):
                 raise
             return _shared(script, line)
-        return Fix("make the compiled function once", Safety.EXACT, {script.path: edited.text})
+        return _once("make the compiled function once", Safety.EXACT, script, edited)
 
     def spot(self, source: Source) -> Iterable[Spot]:
         for made, loop in functions_remade(source):
@@ -165,7 +169,14 @@ def _evidence(
 def _shared(script: Script, line: int) -> Fix:
     """One function for all calls of what makes it at a line."""
     title = "make the compiled function once, and hand in what it used around it"
-    return Fix(title, Safety.CLOSE, {script.path: closure_once(script, line).text})
+    return _once(title, Safety.CLOSE, script, closure_once(script, line))
+
+
+def _once(title: str, safety: Safety, script: Script, edited: Script) -> Fix:
+    """What is compiled once: what draws random numbers goes on with them."""
+    files = {script.path: edited.text}
+    drawing = [call for call in script.every(ast.Call) if script.name(call.func).startswith(DRAWS)]
+    return Fix(title, Safety.REVIEW, files, _GOES_ON) if drawing else Fix(title, safety, files)
 
 
 def _compiled_where_defined(script: Script, made: MadeOfMethod, code: Place) -> Fix:
@@ -175,10 +186,7 @@ def _compiled_where_defined(script: Script, made: MadeOfMethod, code: Place) -> 
         f"compile `{compiled.name}` where it is defined: each object then keeps its function",
         Safety.REVIEW if compiled.draws else Safety.CLOSE,
         compiled.script.files,
-        "Its random numbers go on from call to call; before, each new function drew the first "
-        "ones again."
-        if compiled.draws
-        else "",
+        _GOES_ON if compiled.draws else "",
     )
 
 

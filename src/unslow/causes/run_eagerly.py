@@ -84,6 +84,7 @@ class RunEagerly(Cause):
     def fix(self, finding: Finding, script: Script) -> Fix | Refusal | None:
         from unslow.fix.edit.script import CannotEdit
         from unslow.fix.moves.eager_flag import flag_off, needs_python, overrule_flag
+        from unslow.fix.moves.shapes import DRAWS
 
         detail, line = finding.detail_of(_Detail), finding.place.line
         notes = []
@@ -96,6 +97,8 @@ class RunEagerly(Cause):
         inside = needs_python(script, detail.inside)
         if inside:
             notes.append(f"{inside}; compiled, that runs only while the step is traced.")
+        if any(script.name(call.func).startswith(DRAWS) for call in script.every(ast.Call)):
+            notes.append("With the same seed, compiled ops draw other random numbers.")
         return Fix(
             title="remove the debugging flag",
             safety=Safety.REVIEW if notes else Safety.CLOSE,

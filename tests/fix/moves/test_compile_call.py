@@ -230,3 +230,26 @@ def test_a_model_that_may_be_another_one_in_each_call_stays(old: str, new: str) 
 def test_the_function_is_compiled_where_the_model_has_no_name() -> None:
     text = compile_call(Script("a.py", _HANDED.replace("(model,", "(nets[0],")), 3).script.text
     assert "@tf.function(reduce_retracing=True)\ndef draw(net, x):" in text
+
+
+@pytest.mark.parametrize(
+    ("head", "call", "draws"),
+    [
+        ("def noise(x):\n    return x + tf.random.normal([3])\n", "noise(x)", True),
+        ("def noise(x):\n    return x + 1.0\n", "noise(x)", False),
+        ("layer = tf.keras.layers.Dropout(0.5)\n", "layer(x, training=True)", True),
+        ("layer = tf.keras.layers.Dropout(0.5)\n", "layer(x, training=False)", False),
+    ],
+)
+def test_random_numbers_may_be_drawn_further_in(head: str, call: str, draws: bool) -> None:
+    body = f"def f(x):\n    return tf.square({call})\nfor x in data:\n    f(x)\n"
+    text = f"import tensorflow as tf\n{head}{body}"
+    assert compile_call(Script("a.py", text), text.count("\n")).draws is draws
+
+
+def test_a_graph_cannot_give_nothing_on_one_of_its_paths() -> None:
+    text = "import tensorflow as tf\ndef f(x):\n    if {}:\n        return None\n    return tf.exp(x)\n"
+    text += "for x in data:\n    f(x)\n"
+    with pytest.raises(CannotEdit, match="on some of its paths only"):
+        compile_call(Script("a.py", text.format("tf.reduce_sum(x) > 3.0")), 7)
+    assert "@tf.function" in compile_call(Script("a.py", text.format("x is None")), 7).script.text

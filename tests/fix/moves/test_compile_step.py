@@ -681,3 +681,66 @@ def test_a_function_of_a_module_is_no_method_that_fills_it(call: str) -> None:
     text = f"{HEAD}def step(x, y):\n{textwrap.indent(body, '    ')}\nseen = np.zeros(0)\n"
     text += "for x, y in data:\n    seen = np.append(seen, 1.0)\n    step(x, y)\n"
     assert "@tf.function\ndef step" in _compiled(text)
+
+
+@pytest.mark.parametrize(
+    "line", ["mask = rng.random(3)", "mask = self.generator.normal(size=3)", "rng.shuffle(order)"]
+)
+def test_numbers_of_a_generator_would_be_drawn_once(line: str) -> None:
+    text = HEAD + "def noisy(x):\n    " + line + "\n    return x * mask\n"
+    text += _inline(STEP.replace("model(x, training=True)", "noisy(model(x))")).removeprefix(HEAD)
+    with pytest.raises(CannotEdit, match="draws random numbers in Python"):
+        _compiled(text)
+
+
+def test_a_generator_of_tensorflows_draws_in_the_graph() -> None:
+    made = "rng = tf.random.Generator.from_seed(1)\n"
+    step = STEP.replace("model(x, training=True)", "model(x) + rng.normal([1])")
+    assert "@tf.function" in _compiled(made.join([HEAD, _inline(step).removeprefix(HEAD)]))
+
+
+def test_a_layer_of_the_script_that_counts_in_python_keeps_the_step_eager() -> None:
+    layer = (
+        "class L(tf.keras.layers.Layer):\n    def call(self, x):\n        {}\n        return x\n"
+    )
+    text = HEAD + layer.format("self.calls += 1") + _inline(STEP).removeprefix(HEAD)
+    with pytest.raises(CannotEdit, match=r"in `L\.call`, it sets `self\.calls`"):
+        _compiled(text)
+    assert "@tf.function" in _compiled(text.replace("self.calls += 1", "x = x * 2.0"))
+
+
+def _returning(test: str) -> str:
+    step = textwrap.indent(STEP, "    ")
+    early = f"    if {test}:\n        return None\n"
+    head = "def step(x, y=None):\n"
+    return f"{HEAD}{head}{early}{step}    return loss\nfor x, y in data:\n    step(x, y)\n"
+
+
+def test_a_graph_gives_the_same_on_both_of_its_paths() -> None:
+    early = _compiled(_returning("tf.reduce_sum(x) > 3.0"))
+    assert "@tf.function\ndef compiled_step" in early and "@tf.function\ndef step" not in early
+    assert "@tf.function\ndef step" in _compiled(_returning("y is None"))
+
+
+@pytest.mark.parametrize(
+    ("rows", "inner", "works"),
+    [
+        ("np.random.rand(9, 3)", "x @ w", False),
+        ("np.random.rand(9, 3)", "tf.matmul(x, w)", False),
+        ("np.random.rand(9, 3)", "model(x)", True),
+        ("np.random.rand(9, 3).astype('float32')", "x @ w", True),
+    ],
+)
+def test_an_array_of_float64_keeps_its_type_as_an_argument(
+    rows: str, inner: str, works: bool
+) -> None:
+    step = textwrap.indent(STEP.replace("model(x, training=True)", inner), "    ")
+    text = (
+        f"{HEAD}X = {rows}\ndef step(x, y):\n{step}for i in range(9):\n    step(X[i : i + 3], i)\n"
+    )
+    text = text.replace("step(X[i : i + 3], i)", "step(X[i : i + 3], one)")
+    if works:
+        assert "@tf.function\ndef step" in _compiled(text)
+    else:
+        with pytest.raises(CannotEdit, match="array of float64"):
+            _compiled(text)

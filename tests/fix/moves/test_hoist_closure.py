@@ -106,3 +106,57 @@ def test_an_object_that_compiles_for_itself_is_refused() -> None:
     )
     with pytest.raises(CannotEdit, match="make the object once, before the loop"):
         once(source, 5)
+
+
+_STEP = "import tensorflow as tf\nimport numpy as np\ndef train({taken}):\n{made}    @tf.function{options}\n    def step(x):\n        {body}\n    for x in data:\n        step(x)\n{calls}"
+
+
+def _shared(
+    body: str, taken: str = "data", made: str = "", calls: str = "", options: str = ""
+) -> str:
+    made = f"    {made}\n" if made else ""
+    text = _STEP.format(body=body, taken=taken, made=made, calls=calls, options=options)
+    return closure_once(Script("a.py", text), 5 if made else 4).text
+
+
+_UPDATE = "optimizer.apply_gradients(model(x))"
+
+
+def test_one_model_is_handed_in() -> None:
+    text = _shared(_UPDATE, "model, optimizer, data", calls="train(m, o, d)\n")
+    assert "step(x, model, optimizer)" in text
+
+
+@pytest.mark.parametrize(
+    "calls", ["for m in models:\n    train(m, o, d)\n", "train(m, o, d)\ntrain(n, o, d)\n"]
+)
+def test_several_models_cannot_share_a_graph(calls: str) -> None:
+    with pytest.raises(CannotEdit, match="more than one `model`"):
+        _shared(_UPDATE, "model, optimizer, data", calls=calls)
+
+
+def test_an_optimizer_that_a_helper_makes_anew_cannot_be_shared() -> None:
+    with pytest.raises(CannotEdit, match="makes a new `optimizer` each time"):
+        _shared(_UPDATE, "model, data", made="optimizer = new_optimizer()")
+
+
+@pytest.mark.parametrize("made", ["m = np.ones(3)", "m = load().astype('float64')"])
+def test_an_array_would_be_a_tensor_of_its_own_type(made: str) -> None:
+    with pytest.raises(CannotEdit, match="not an array"):
+        _shared("return x * m", made=made)
+
+
+def test_a_lambda_would_be_traced_anew() -> None:
+    with pytest.raises(CannotEdit, match="traced anew"):
+        _shared("return loss(x)", made="loss = lambda x: x * 2.0")
+
+
+def test_a_signature_has_no_place_for_another_argument() -> None:
+    with pytest.raises(CannotEdit, match="input_signature"):
+        _shared("return x * k", "data, k", options="(input_signature=[tf.TensorSpec([None])])")
+
+
+@pytest.mark.parametrize("body", ["print(x)", "seen.append(k)", "k.w = np.random.rand()"])
+def test_what_tracing_does_in_python_would_be_done_once(body: str) -> None:
+    with pytest.raises(CannotEdit, match="whenever it is traced"):
+        _shared(body, "data, k")

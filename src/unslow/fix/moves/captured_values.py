@@ -168,7 +168,25 @@ def reset_objects(
                 path = script.source(node)
                 reason = f"the loop sets `{path}`, which a compiled step would not notice"
                 return Offence(reason, node)
+        for function in _called_from(script, loop.body):
+            for node in inside(function.body, ast.Attribute):
+                if is_stored(node) and node.attr == "trainable" and node not in own:
+                    path = script.source(node)
+                    reason = f"the loop calls what sets `{path}`, which a compiled step would not "
+                    return Offence(f"{reason}notice", node)
     return None
+
+
+def _called_from(script: Script, body: Sequence[ast.stmt]) -> list[NamedFunction]:
+    """The script's functions that code calls, itself or through others of them."""
+    found: dict[NamedFunction, None] = {}
+    waiting = _called(script, body)
+    while waiting:
+        function = waiting.pop()
+        if function not in found:
+            found[function] = None
+            waiting += _called(script, function.body)
+    return list(found)
 
 
 def called_objects(statements: Iterable[ast.AST]) -> tuple[set[str], set[str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -13,8 +13,18 @@ from unslow.fix.moves.captured_values import called_in_loop
 from unslow.fix.moves.compile_function import compile_function
 from unslow.fix.moves.compile_metric import compile_metric, metric_at
 from unslow.fix.moves.shapes import DRAWS, call_by, reads
+from unslow.fix.moves.without_xla import has_noisy_layer
 from unslow.syntax.library import Kind
-from unslow.syntax.nodes import NamedFunction, argument, dotted, inside, last_name, method_of, words
+from unslow.syntax.nodes import (
+    NamedFunction,
+    argument,
+    dotted,
+    inside,
+    is_constant,
+    last_name,
+    method_of,
+    words,
+)
 
 _FUNCTION = "tf.function"
 _ANY_SHAPE = {"reduce_retracing": "True"}
@@ -22,6 +32,7 @@ _PLACES = (ast.Name, ast.Attribute)
 _OF_MODELS = words("trainable_variables trainable_weights get_weights set_weights load_weights")
 _CONVERSIONS = words("tf.constant tf.convert_to_tensor tf.cast")
 _ASSIGNS = words("assign assign_add assign_sub")
+_DEEPEST = 3  # functions that call others which draw; a judgement
 
 
 @dataclass(frozen=True)
@@ -105,9 +116,20 @@ def _runs_ops(script: Script, function: NamedFunction) -> bool:
 
 
 def _compiled_function(script: Script, function: NamedFunction) -> Compiled:
-    names = [script.name(call.func) for call in inside(function.body, ast.Call)]
-    draws = any(name.startswith(DRAWS) for name in names)
+    draws = _draws(script, function.body)
     return Compiled(compile_function(script, function, _ANY_SHAPE), function.name, draws)
+
+
+def _draws(script: Script, code: Sequence[ast.AST], depth: int = _DEEPEST) -> bool:
+    """Whether code draws random numbers in a graph, by TensorFlow or by a layer that trains."""
+    calls = list(inside(code, ast.Call))
+    if any(script.name(call.func).startswith(DRAWS) for call in calls):
+        return True
+    trains = [argument(call, "training") for call in calls]
+    if any(each is not None and not is_constant(each, False) for each in trains):
+        return has_noisy_layer(script)
+    inner = [script.own_function(call) for call in calls] if depth else []
+    return any(_draws(script, each.body, depth - 1) for each in inner if each is not None)
 
 
 def _compiled(script: Script, call: ast.Call, calls_model: bool) -> Compiled | None:
@@ -145,7 +167,7 @@ def _has_weights(script: Script, model: ast.expr) -> bool:
 def _with_compiled_model(script: Script, call: ast.Call) -> Compiled:
     """A compiled twin of the model, made once where the model is made, is called instead."""
     model = script.needed(dotted(call.func), "the model that is called here has no name", call)
-    line = script.recorded(call)
+    line, draws = script.recorded(call), _draws(script, [call])
     given = _handed_in(script, call)
     model = dotted(given[0]) or "" if given else model
     holder, _, own = model.rpartition(".")
@@ -158,7 +180,7 @@ def _with_compiled_model(script: Script, call: ast.Call) -> Compiled:
     put_in = insert_before if before else insert_after
     script = put_in(script, made_at, code)
     script.refuse_if(script.now(line) is None, "the call is on the line that makes the model", call)
-    return Compiled(script, last_name(call.func))
+    return Compiled(script, last_name(call.func), draws)
 
 
 def _handed_in(script: Script, call: ast.Call) -> list[ast.expr]:

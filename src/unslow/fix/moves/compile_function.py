@@ -11,12 +11,21 @@ from unslow.fix.edit.statements import replaced, spelling
 from unslow.fix.moves.captured_values import called_in_loop, called_objects, captured, reset_objects
 from unslow.fix.moves.decorators import decorate
 from unslow.fix.moves.graph_rules import Offence, offence
+from unslow.fix.moves.python_parts import needs_no_tensor
 from unslow.fix.moves.step_arguments import numbers_to_wrap, one_object_each
 from unslow.fix.moves.step_plan import Offends, training_loops
 from unslow.fix.moves.tensor_results import results_as_tensors
 from unslow.syntax.library import Kind
-from unslow.syntax.nodes import NamedFunction, inside, values_taken
+from unslow.syntax.nodes import (
+    NamedFunction,
+    inside,
+    is_constant,
+    of_type,
+    own_nodes,
+    values_taken,
+)
 from unslow.syntax.python_types import PythonType, python_type
+from unslow.syntax.uses import uses
 
 
 def compile_function(
@@ -96,6 +105,9 @@ def arguments_to_wrap(script: Script, function: NamedFunction) -> list[ast.expr]
 def _odd_result(script: Script, function: NamedFunction) -> Offence | None:
     """A compiled function can give back tensors only."""
     called, _ = called_objects(function.body)
+    some = _result_of_some_paths(script, function)
+    if some is not None:
+        return some
     for node in inside(function, ast.Return):
         text = python_type(script, node.value) is PythonType.TEXT
         if text or isinstance(node.value, ast.Lambda):
@@ -104,6 +116,30 @@ def _odd_result(script: Script, function: NamedFunction) -> Offence | None:
             if isinstance(value, ast.Name) and value.id in called:
                 return Offence(f"it returns `{value.id}`, which is no tensor", node)
     return None
+
+
+def _result_of_some_paths(script: Script, function: NamedFunction) -> Offence | None:
+    """A condition on a tensor under which the function gives back nothing, or that it gives back
+    something under: both branches of a graph give the same.
+    """
+    returns = of_type(own_nodes(function), ast.Return)
+    empty = [node for node in returns if node.value is None or is_constant(node.value, None)]
+    if not empty or len(empty) == len(returns):
+        return None
+    tensors = values_taken(function) | uses(function.body).writes
+    for node in of_type(own_nodes(function), ast.If):
+        inner = [each for each in returns if script.within(each, node)]
+        if inner and not needs_no_tensor(script, node.test, tensors) and not _is_none(node.test):
+            return Offence("it gives back a value on some of its paths only", inner[0])
+    return None
+
+
+def _is_none(test: ast.expr) -> bool:
+    """`x is None`, which is known while the function is traced."""
+    match test:
+        case ast.Compare(ops=[ast.Is() | ast.IsNot()]):
+            return True
+    return False
 
 
 def _returned(node: ast.expr | None) -> list[ast.expr]:

@@ -38,7 +38,7 @@ _CASTS = ("astype", "argmax", "argsort")
 
 def narrow(script: Script) -> Script:
     """Every float64 that the script asks for becomes float32; raises where there is none."""
-    found = [node for node in script.every(ast.Call) if _makes_wide(script, node)]
+    found = [node for node in script.every(ast.Call) if makes_wide(script, node)]
     outer = [node for node in found if not set(script.ancestors(node)) & set(found)]
     edits = [replaced(script, node, f'{script.source(node)}.astype("float32")') for node in outer]
     for dtype in script.every(ast.Attribute):
@@ -75,7 +75,8 @@ def keras_default(script: Script, line: int) -> Fix:
     return Fix("compute in float32, Keras's default", Safety.REVIEW, fixed.files, changed + lost)
 
 
-def _makes_wide(script: Script, node: ast.Call) -> bool:
+def makes_wide(script: Script, node: ast.Call) -> bool:
+    """Whether a call makes an array of float64."""
     shape = _shape_argument(script, node.func)
     has_dtype = any(keyword.arg in ("dtype", None) for keyword in node.keywords)
     if shape is None or has_dtype:

@@ -7,7 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from unslow.fix.edit.script import Script
-from unslow.fix.moves.python_parts import effect_of, needs_no_tensor
+from unslow.fix.moves.python_parts import (
+    DRAWS_ONCE,
+    draws_in_python,
+    effect_of,
+    needs_no_tensor,
+)
+from unslow.fix.moves.shapes import method_named
 from unslow.fix.moves.tensor_lists import always_given_tensors
 from unslow.syntax.library import Kind
 from unslow.syntax.literals import FromCommandLine, Obstacle, find_literal
@@ -42,6 +48,7 @@ _EFFECTS_ALLOWED = words(
 _PYTHON_SEQUENCES = words("items keys values gradient jacobian")
 _WRAPPERS = words("zip enumerate reversed list tuple")
 _PYTHON_CONTAINERS = ("variables", "weights", "layers")
+_LAYERS = (Kind.LAYER, Kind.MODEL)
 _ONCE = "which a compiled step would do only once"
 # Statements and expressions that a graph has no form for.
 _FORMLESS: dict[type[ast.AST], str] = {
@@ -216,7 +223,9 @@ class _Judge:
         reason = self._named_reason(node)
         function = self.script.own_function(node)
         if reason is None and function is None:
-            return self._method_reason(node) or self._effect_reason(node)
+            return (
+                self._method_reason(node) or self._effect_reason(node) or self._layers_reason(node)
+            )
         if reason is None and function in self.calling:
             return f"`{last_name(node.func)}` calls itself"
         return reason
@@ -267,11 +276,28 @@ class _Judge:
             return f"`.{method}()` is a method of arrays, not of tensors"
         if method in _KERAS_LOOPS or (method in _FILES and outside):
             return f"it calls `.{method}()`, which is not part of a step"
+        if draws_in_python(self.script, node):
+            return f"it {DRAWS_ONCE}"
         if method == "format" and isinstance(receiver, ast.Constant):
             return "it writes a value into a text"
         is_library = bool(self.script.name(node.func))  # `tf.add`, not the `add` of a set
         if method in MUTATORS - _EFFECTS_ALLOWED and outside and not is_library:
             return f"it changes `{self.script.source(receiver)}`, {_ONCE}"
+        return None
+
+    def _layers_reason(self, node: ast.Call) -> str | None:
+        """What the script's own layers do that a graph cannot keep: a model may hold any."""
+        if self.script.kind(node.func) is not Kind.MODEL or self.script.callee(node) is not None:
+            return None
+        for owner in self.script.every(ast.ClassDef):
+            call = method_named(owner, "call")
+            if call is None or call in self.calling or self.script.class_kind(owner) not in _LAYERS:
+                continue
+            calling = (*self.calling, call)
+            found = _Judge(self.script, call.body, values_taken(call), calling).offences()
+            first = next(found, None)
+            if first is not None:
+                return f"in `{owner.name}.call`, {first.reason}"
         return None
 
     def _is_taken(self, node: ast.expr) -> bool:

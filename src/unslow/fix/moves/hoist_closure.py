@@ -10,8 +10,9 @@ from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import spelling
 from unslow.fix.moves.call_invariance import own_name
-from unslow.fix.moves.captured_values import captured, reset_objects
+from unslow.fix.moves.captured_values import called_objects, captured, reset_objects
 from unslow.fix.moves.graph_rules import ARRAY_ONLY
+from unslow.fix.moves.python_parts import effect_of_tracing
 from unslow.fix.moves.shapes import call_by, mentions, method_named, names_in, outermost_definition
 from unslow.fix.moves.tensor_arguments import needs_python, use_of_number
 from unslow.fix.moves.tensor_lists import bound_around
@@ -21,6 +22,7 @@ from unslow.syntax.nodes import (
     NamedFunction,
     has_starred,
     inside,
+    method_of,
     parameter_names,
     words,
 )
@@ -31,6 +33,7 @@ from unslow.syntax.uses import uses
 _FUNCTION = "tf.function"
 _PARTIAL = "functools.partial"
 _MAKES_STATE = ("tf.Variable", "keras.optimizers.", "keras.layers.", "keras.metrics.", "keras.Seq")
+_STATELESS = ("tf.", "keras.losses.", "keras.activations.")
 _ARRAY_ONLY = ARRAY_ONLY | words("tolist item")
 
 
@@ -122,6 +125,10 @@ def _require_movable(script: Script, closure: _Closure) -> None:
     plain = ast.arguments([], code.args.args, None, [], [], None, [])
     is_plain = ast.dump(plain) == ast.dump(code.args)
     script.refuse_if(not is_plain, "it takes more than plain arguments", code)
+    compiler = code if closure.assigned is None else closure.assigned
+    options = [each.arg for each in inside(compiler, ast.keyword)]
+    signed = "input_signature" in options and bool(closure.captured)
+    script.refuse_if(signed, "its `input_signature` says what it takes", compiler)
     for decorator in code.decorator_list:
         for name in sorted(names_in(decorator) & set(closure.captured)):
             raise script.refuse(f"its decorator reads `{name}`", decorator)
@@ -134,6 +141,9 @@ def _require_movable(script: Script, closure: _Closure) -> None:
     changing = captured(script, code.body, taken, code) or reset_objects(script, code.body, loops)
     if changing is not None:
         raise script.refuse(changing.reason, changing.node)
+    effect = effect_of_tracing(script, code.body, parameter_names(code))
+    if effect is not None:
+        raise script.refuse(*effect)
     if closure.holder is not None:
         _require_plain_class(script, closure.around)
 
@@ -149,12 +159,15 @@ def _require_argument(script: Script, closure: _Closure, name: str) -> None:
         maker = closure.around.name
         reason = f"`{maker}` makes a new `{name}` each time, and a graph keeps its own"
         raise script.refuse(reason, binding.node)
+    _require_one_object(script, closure, binding)
     can_be_given = isinstance(binding.node, ast.arg | ast.Assign | ast.AnnAssign)
     reason = f"`{name}` is no value that can be handed in"
     script.refuse_if(not can_be_given, reason, binding.node)
+    given = script.values_given(binding.node) if isinstance(binding.node, ast.arg) else [value]
+    arrays = any(each is not None and _is_of_numpy(script, each) for each in given)
     for use in uses_of:
         reason = f"`{name}` would be a tensor here, not an array"
-        script.refuse_if(_needs_array(script, use), reason, use)
+        script.refuse_if(arrays or _needs_array(script, use), reason, use)
     parameters = parameter_names(closure.code)
     kinds = {use_of_number(closure.code, use, parameters) for use in uses_of}
     values = _changing_numbers(script, binding)
@@ -162,6 +175,38 @@ def _require_argument(script: Script, closure: _Closure, name: str) -> None:
     if values and needs_python(kinds, PythonType.INT in types):
         reason = f"`{name}` changes, and `{closure.code.name}` needs it as a Python number"
         raise script.refuse(reason, values[0])
+
+
+def _is_of_numpy(script: Script, value: ast.AST) -> bool:
+    """Whether NumPy makes a value: beside a tensor it takes that one's type, unlike a tensor."""
+    is_made = isinstance(value, ast.Call) and script.name(value.func).startswith("numpy.")
+    known = isinstance(value, ast.expr) and script.kind(value) is Kind.ARRAY
+    return is_made or known or method_of(value) == "astype"
+
+
+def _require_one_object(script: Script, closure: _Closure, binding: Binding) -> None:
+    """Raises where a model or optimizer may be another one: only a first call makes variables."""
+    name, around = binding.name, closure.around
+    if name not in called_objects(closure.code.body)[0]:
+        return
+    match binding.assigned:
+        case ast.Lambda() as made:
+            raise script.refuse(f"`{name}` is made anew each time, and would be traced anew", made)
+        case ast.Call(func=function) as made if not script.name(function).startswith(_STATELESS):
+            reason = f"`{around.name}` makes a new `{name}` each time, and a graph keeps its own"
+            raise script.refuse(reason, made)
+    parameter = binding.node
+    given = script.values_given(parameter) if isinstance(parameter, ast.arg) else []
+    others = [value for value in given if not _is_function(script, value)]
+    changing = [value for value in others if bound_around(script, value)]
+    several = len({ast.dump(value) for value in others}) > 1
+    reason = f"`{around.name}` is given more than one `{name}`, and each needs a graph of its own"
+    script.refuse_if(several or changing, reason, next(iter(others), None))
+
+
+def _is_function(script: Script, value: ast.expr) -> bool:
+    found = script.definition(value)
+    return found is not None and isinstance(found.node, NAMED_FUNCTIONS)
 
 
 def _changing_numbers(script: Script, binding: Binding) -> list[ast.expr]:

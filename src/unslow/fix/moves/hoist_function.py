@@ -8,8 +8,9 @@ from unslow.fix.edit.blocks import above, indent, put_above, reindented, removal
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import replaced
-from unslow.fix.moves.captured_values import captured
+from unslow.fix.moves.captured_values import captured, reset_objects
 from unslow.fix.moves.hoist import hoist_statement
+from unslow.fix.moves.python_parts import effect_of_tracing
 from unslow.fix.moves.shapes import calls_of, outermost_definition, outermost_loop, stores
 from unslow.syntax.nodes import (
     NAMED_FUNCTIONS,
@@ -48,6 +49,15 @@ def _require_nothing_captured(script: Script, node: ast.stmt) -> None:
     changing = captured(script, body, parameter_names(code), function)
     if changing is not None:
         raise script.refuse(f"{changing.reason}: hand that in as an argument first", changing.node)
+    around = script.function_of(node)
+    sites = [node, *(script.possible_calls(around) if around is not None else [])]
+    loops = [loop for site in sites for loop in script.loops_around(site)]
+    frozen = reset_objects(script, body, loops)
+    if frozen is not None:
+        raise script.refuse(frozen.reason, frozen.node)
+    effect = effect_of_tracing(script, body, parameter_names(code))
+    if effect is not None:
+        raise script.refuse(*effect)
 
 
 def _code_of(script: Script, node: ast.stmt) -> Function | None:
@@ -126,7 +136,9 @@ def _require_own_names(
 def _require_defined(script: Script, made: ast.Call, top: ast.stmt) -> None:
     """Raises where a name does not exist yet in front of a statement."""
     for name in inside(made, ast.Name):
-        lines = [getattr(item.node, "lineno", 0) for item in script.bindings(name.id, name)]
+        found = script.bindings(name.id, name)
+        outside = [item.node for item in found if not script.within(item.node, made)]
+        lines = [getattr(node, "lineno", 0) for node in outside]
         if lines and min(lines) >= top.lineno:
             raise script.refuse(f"`{name.id}` is only defined further down", made)
 

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.moves.captured_values import called_objects
+from unslow.fix.moves.float32 import makes_wide
 from unslow.fix.moves.shapes import reads
 from unslow.fix.moves.tensor_arguments import use_of_number
 from unslow.fix.moves.tensor_lists import bound_around, is_list_of_tensors
-from unslow.syntax.nodes import NamedFunction
+from unslow.syntax.nodes import NamedFunction, inside
 from unslow.syntax.python_types import PythonType, type_in_loops
 
 _CONVERTIBLE = (PythonType.INT, PythonType.FLOAT, PythonType.TEXT)
@@ -56,6 +57,7 @@ def as_tensor(
     script: Script, value: ast.expr, name: str, body: Sequence[ast.stmt], site: ast.AST
 ) -> bool:
     """Whether a tensor can replace a changing number in `body`; raises where it cannot."""
+    _require_own_type(script, value, name, body, site)
     if not bound_around(script, value):
         return False
     kind = type_in_loops(script, value, script.loops_around(value))
@@ -68,6 +70,32 @@ def as_tensor(
     raise script.refuse(
         f"`{name}` is {what} that changes from step to step: each value would be traced anew", site
     )
+
+
+def _require_own_type(
+    script: Script, value: ast.expr, name: str, body: Sequence[ast.stmt], site: ast.AST
+) -> None:
+    """Raises where an array of float64 is computed with, whose type follows that of a tensor.
+
+    A compiled function gets it as a tensor of float64, which meets no other type.
+    """
+    whole = value
+    while isinstance(whole, ast.Subscript):
+        whole = whole.value
+    made = script.possible_values(whole) if isinstance(whole, ast.Name) else [whole]
+    calls = [call for each in made if each is not None for call in inside(each, ast.Call)]
+    if not any(makes_wide(script, call) for call in calls):
+        return
+    for use in reads(body, name):
+        match script.parents[use]:
+            case ast.BinOp():
+                computed = True
+            case ast.Call(func=function, args=[_, _, *_]):
+                computed = script.name(function).startswith("tf.")
+            case _:
+                computed = False
+        reason = f"`{name}` is an array of float64, which would be a tensor of its own type"
+        script.refuse_if(computed, reason, site)
 
 
 def _tensor_will_do(

@@ -65,5 +65,12 @@ def _taken_off(script: Script, setting: ast.Call) -> Script:
 def _draws(script: Script) -> bool:
     """Whether the file draws random numbers in a graph, as far as it is written there."""
     functions = [call.func for call in script.every(ast.Call)]
-    noisy = any(last_name(function).startswith(_NOISY_LAYERS) for function in functions)
-    return noisy or any(script.name(function).startswith(DRAWS) for function in functions)
+    return has_noisy_layer(script) or any(
+        script.name(function).startswith(DRAWS) for function in functions
+    )
+
+
+def has_noisy_layer(script: Script) -> bool:
+    """Whether the file makes a layer that draws random numbers while it trains."""
+    functions = [call.func for call in script.every(ast.Call)]
+    return any(last_name(function).startswith(_NOISY_LAYERS) for function in functions)
