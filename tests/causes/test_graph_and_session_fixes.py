@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from unslow.causes import eager_step
+from unslow.causes import eager_step, unrolled_loop
 from unslow.causes.eager_step import EagerStep
 from unslow.causes.function_in_loop import FunctionInLoop, _Detail
 from unslow.facts.schema import Place, Stack
@@ -14,7 +16,7 @@ from unslow.fix.moves.eval_to_run import eval_as_run
 from unslow.fix.moves.graph_loop import range_to_graph
 from unslow.fix.moves.hoist_model import model_once
 from unslow.fix.moves.hoist_reset import once_before_loop
-from unslow.model import Finding, Fix, Location, Refusal
+from unslow.model import Finding, Fix, Location, Refusal, Safety
 
 
 def script(text: str) -> Script:
@@ -120,6 +122,41 @@ def test_a_counting_loop_becomes_a_loop_of_the_graph() -> None:
         _HEAD + "    for t in range(9):\n        state = cell(x[:, t], state)\n    return state\n"
     )
     assert "for t in tf.range(9):" in range_to_graph(script(text), 6).text
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "tf.multiply(state, t)",
+        "tf.add(state, t + 1)",
+        "tf.reduce_sum(state, axis=t)",
+        "tf.concat([state, x[:, t]], 0)",
+        "tf.pad(state, t)",
+    ],
+)
+def test_a_counter_that_must_be_a_number_and_a_state_that_grows_stay_python(value: str) -> None:
+    text = f"{_HEAD}    for t in range(9):\n        state = {value}\n    return state\n"
+    with pytest.raises(CannotEdit, match=r"Python number|another shape"):
+        range_to_graph(script(text), 6)
+
+
+@pytest.mark.parametrize("value", ["tf.one_hot(t, 9)", "tf.cast(t + 1, tf.float32)"])
+def test_a_counter_may_be_a_tensor_for_what_takes_any(value: str) -> None:
+    text = f"{_HEAD}    for t in range(9):\n        state = state + {value}\n    return state\n"
+    assert "for t in tf.range(9):" in range_to_graph(script(text), 6).text
+
+
+@pytest.mark.parametrize("draws", [True, False])
+def test_a_loop_that_draws_random_numbers_must_be_reviewed(draws: bool) -> None:
+    value = "tf.random.normal([3]) + x[:, t]" if draws else "x[:, t]"
+    text = (
+        f"{_HEAD}    for t in range(9):\n        state = cell(state, {value})\n    return state\n"
+    )
+    found = Finding("unrolled-loop", "", Location("train.py", 6), 1.0, ())
+    found = replace(found, detail=unrolled_loop.Detail(loop=6))
+    answer = unrolled_loop.UnrolledLoop().fix(found, script(text))
+    assert isinstance(answer, Fix)
+    assert answer.safety is (Safety.REVIEW if draws else Safety.CLOSE)
 
 
 _SUMMED = """\

@@ -258,10 +258,13 @@ def _sparse(script: Script, where: Location, cut: Cut) -> Fix:
 
 
 def _without_pairs(script: Script, where: Location, _: Cut) -> Fix:
-    note = "Distances that are tiny beside the vectors themselves keep fewer digits."
+    note = (
+        "Distances that are tiny beside the vectors themselves keep fewer digits: that of a vector "
+    )
+    note += "to itself may no longer be 0."
     fixed = pairwise_distances(script, where.line)
     title = "compute the distances of all pairs by a matrix product"
-    return Fix(title, Safety.CLOSE, {where.file: fixed.text}, note)
+    return Fix(title, Safety.REVIEW, {where.file: fixed.text}, note)
 
 
 def _outside(script: Script, where: Location, _: Cut) -> Fix:

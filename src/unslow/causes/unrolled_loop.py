@@ -16,7 +16,7 @@ from unslow.analyse.sketches.sketch import Placed, Sketch, at, stack_at
 from unslow.cause import Cause, Spot
 from unslow.facts.functions import FunctionTotals, Unrolled, UnusualCall
 from unslow.facts.schema import Place
-from unslow.model import Certainty, Evidence, Finding, Fix, Refusal, Run, Safety
+from unslow.model import Certainty, Evidence, Finding, Fix, Refusal, Run
 from unslow.syntax import own_nodes
 
 if TYPE_CHECKING:
@@ -108,13 +108,14 @@ class UnrolledLoop(Cause):
         detail = finding.detail_of(Detail)
         if detail.loop is None:
             return None
+        from unslow.fix.moves.compile_call import draws_in_graph
         from unslow.fix.moves.graph_loop import loop_function, loops_to_graph
 
-        return Fix(
-            title=f"Make it a loop of the graph: {loop_function(script, detail.loop)} for range",
-            safety=Safety.CLOSE,
-            files={script.path: loops_to_graph(script, detail.loop).text},
-        )
+        loop = script.statement_at(detail.loop)
+        draws = loop is not None and draws_in_graph(script, [loop])
+        title = f"Make it a loop of the graph: {loop_function(script, detail.loop)} for range"
+        files = {script.path: loops_to_graph(script, detail.loop).text}
+        return Fix.close(title, files, draws)
 
     def spot(self, source: Source) -> Iterable[Spot]:
         for loop in source.every(ast.For):

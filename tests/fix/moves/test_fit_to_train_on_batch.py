@@ -49,3 +49,9 @@ def test_another_history_under_the_same_name_is_left_alone() -> None:
         fit_as_batch(
             Script("a.py", f"for x, y in data:\n{body}    print(r.history['loss'][0])\n"), 5
         )
+
+
+def test_the_history_that_the_model_keeps_is_fits() -> None:
+    text = "for x, y in data:\n    model.fit(x, y)\n    print(model.history.history['loss'])\n"
+    with pytest.raises(CannotEdit, match=r"`model\.history` is what fit\(\) keeps"):
+        fit_as_batch(Script("a.py", text), 2)

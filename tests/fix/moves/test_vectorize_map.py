@@ -74,3 +74,19 @@ def test_what_differs_by_element_or_is_not_known_is_refused(
 @pytest.mark.parametrize("shape", ["tf.where(x > 0, x, 0.0)", "x if FAST else -x"])
 def test_a_choice_that_is_the_same_op_for_each_element_is_kept(shape: str) -> None:
     assert _edited("tf.map_fn(self.spectrum, frames)", shape)[0].startswith("return tf.vectorized")
+
+
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [
+        ("tf.map_fn(lambda a: a + np.random.normal(), x)", "draws random numbers"),
+        ("tf.map_fn(lambda a: a + rng.normal(), x)", "draws random numbers"),
+        ("tf.map_fn(lambda a: show.append(a), x)", "changes `show`"),
+        ("tf.map_fn(tf.exp, x, back_prop=False)", "`back_prop`"),
+        ("tf.map_fn(tf.reduce_sum, rows)", "ragged"),
+    ],
+)
+def test_what_each_element_does_by_itself_is_left_alone(call: str, reason: str) -> None:
+    head = "import numpy as np\nimport tensorflow as tf\nrows = tf.ragged.constant([[1], [2, 3]])\n"
+    with pytest.raises(CannotEdit, match=reason):
+        vectorize_map(Script("a.py", f"{head}y = {call}\n"), 4)

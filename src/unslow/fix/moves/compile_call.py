@@ -116,11 +116,11 @@ def _runs_ops(script: Script, function: NamedFunction) -> bool:
 
 
 def _compiled_function(script: Script, function: NamedFunction) -> Compiled:
-    draws = _draws(script, function.body)
+    draws = draws_in_graph(script, function.body)
     return Compiled(compile_function(script, function, _ANY_SHAPE), function.name, draws)
 
 
-def _draws(script: Script, code: Sequence[ast.AST], depth: int = _DEEPEST) -> bool:
+def draws_in_graph(script: Script, code: Sequence[ast.AST], depth: int = _DEEPEST) -> bool:
     """Whether code draws random numbers in a graph, by TensorFlow or by a layer that trains."""
     calls = list(inside(code, ast.Call))
     if any(script.name(call.func).startswith(DRAWS) for call in calls):
@@ -129,7 +129,7 @@ def _draws(script: Script, code: Sequence[ast.AST], depth: int = _DEEPEST) -> bo
     if any(each is not None and not is_constant(each, False) for each in trains):
         return has_noisy_layer(script)
     inner = [script.own_function(call) for call in calls] if depth else []
-    return any(_draws(script, each.body, depth - 1) for each in inner if each is not None)
+    return any(draws_in_graph(script, each.body, depth - 1) for each in inner if each is not None)
 
 
 def _compiled(script: Script, call: ast.Call, calls_model: bool) -> Compiled | None:
@@ -167,7 +167,7 @@ def _has_weights(script: Script, model: ast.expr) -> bool:
 def _with_compiled_model(script: Script, call: ast.Call) -> Compiled:
     """A compiled twin of the model, made once where the model is made, is called instead."""
     model = script.needed(dotted(call.func), "the model that is called here has no name", call)
-    line, draws = script.recorded(call), _draws(script, [call])
+    line, draws = script.recorded(call), draws_in_graph(script, [call])
     given = _handed_in(script, call)
     model = dotted(given[0]) or "" if given else model
     holder, _, own = model.rpartition(".")

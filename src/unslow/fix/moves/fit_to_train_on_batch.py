@@ -11,7 +11,7 @@ from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import insert_before
 from unslow.fix.moves.call_arguments import call, keyword_removed, keyword_set, rename_call
 from unslow.fix.moves.shapes import reads
-from unslow.syntax.nodes import argument, has_starred
+from unslow.syntax.nodes import argument, dotted, has_starred, receiver_of
 
 # What train_on_batch does not take, and does not need for a single batch.
 _NEEDLESS = ("epochs", "verbose", "batch_size", "shuffle")
@@ -26,6 +26,10 @@ def fit_as_batch(script: Script, line: int) -> Script:
         return script
     found = call(script, line, "fit")
     _require_plain(script, found)
+    model = dotted(receiver_of(found))
+    kept = [each for each in script.every(ast.Attribute) if each.attr == "history"]
+    read = [each for each in kept if model is not None and dotted(each.value) == model]
+    script.refuse_if(read, f"`{model}.history` is what fit() keeps", next(iter(read), None))
     is_used = not isinstance(script.parents[found], ast.Expr)
     if is_used:
         script = _with_logs(script, found)

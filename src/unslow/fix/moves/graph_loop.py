@@ -10,6 +10,7 @@ from unslow.fix.edit.statements import replaced, spelling
 from unslow.fix.moves.carried_numbers import real_starts, require_scalar
 from unslow.fix.moves.extract_function import read_afterwards
 from unslow.fix.moves.shapes import is_arithmetic, is_call, mentions
+from unslow.fix.moves.tensor_arguments import INDEXING, STRUCTURAL
 from unslow.fix.moves.tensor_array import Collection, arrays, collected, python_starts
 from unslow.fix.moves.while_loop import while_loop
 from unslow.syntax.dataflow import flow
@@ -24,12 +25,19 @@ from unslow.syntax.nodes import (
     method_of,
     of_type,
     parameter_names,
+    words,
 )
 from unslow.syntax.uses import uses
 
 _FILLS = ("append", "extend", "insert", "update", "pop", "add", "setdefault")
 _FEWEST_TURNS = 16  # a judgement, as in the finding: unrolling fewer is no burden
 _MOST_CALLS = 5  # from a compiled function to the loop; a judgement, two are usual
+_TAKES_COUNTERS = INDEXING | words(
+    "cast print convert_to_tensor equal not_equal less greater less_equal greater_equal slice"
+    " gather_nd strided_slice write read"
+)
+# Functions whose result has another shape in each turn if it takes the last one's.
+_GROWING = words("concat stack pad tile repeat expand_dims")
 _PLAIN = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Pass)
 
 
@@ -176,7 +184,23 @@ def _only_indexes(script: Script, loop: ast.For, name: str) -> None:
                     continue
         around = [part for part in header(statement) if script.within(node, part)]
         takers = any(_takes_tensor(script, part) for part in around)
+        takers = takers and not _needs_number(script, node)
         script.refuse_if(not takers, f"`{name}` may be needed as a Python number there", node)
+
+
+def _needs_number(script: Script, node: ast.Name) -> bool:
+    """Whether a function is given the counter itself for what must be a number of Python's.
+
+    Beside a real tensor a Python number becomes real as well, while a tensor stays an integer.
+    """
+    call = script.parents[node]
+    while isinstance(call, ast.BinOp | ast.UnaryOp):
+        call = script.parents[call]
+    if isinstance(call, ast.keyword):
+        call = script.parents[call] if call.arg not in STRUCTURAL else call
+    if isinstance(call, ast.Call):
+        return last_name(call.func) not in _TAKES_COUNTERS
+    return isinstance(call, ast.keyword)
 
 
 def _takes_tensor(script: Script, node: ast.AST) -> bool:
@@ -209,6 +233,11 @@ def _carried(
             before |= uses(above[:at]).writes
     for name in sorted(carried - before):
         raise script.refuse(f"`{name}` has no value before the loop", loop)
+    for node in of_type(loop.body, ast.Assign):
+        for name in sorted(carried & uses(node.targets).writes & uses([node.value]).reads):
+            grows = isinstance(node.value, ast.Call) and last_name(node.value.func) in _GROWING
+            reason = f"`{name}` gets another shape in each turn, which a loop of the graph refuses"
+            script.refuse_if(grows, reason, node)
     starts = python_starts(block[:index])
     for name in sorted(carried & starts.keys()):
         require_scalar(script, loop, name, starts[name])

@@ -79,7 +79,11 @@ def effect_of_tracing(
         if effect is None and not name and holder not in local and method_of(call) in _FILLS:
             effect = f"changes `{holder}`"
         if effect is not None:
-            return f"it {effect} whenever it is traced, which would be once then", call
+            known = ", which" in effect
+            return (
+                f"it {effect}" if known else f"it {effect} whenever it is traced: once then",
+                call,
+            )
     return None
 
 

@@ -28,8 +28,8 @@ from unslow.syntax.python_types import PythonType, type_in_loops
 _FUNCTION = "tf.function"
 _TENSORS = ("tf.constant", "tf.cast", "tf.convert_to_tensor")
 _TAKES_TENSORS = words("cast print convert_to_tensor")
-_STRUCTURAL = words("axis name dtype shape num keepdims seed num_or_size_splits")
-_INDEXING = words("gather gather_nd one_hot fill range")
+STRUCTURAL = words("axis name dtype shape num keepdims seed num_or_size_splits")
+INDEXING = words("gather gather_nd one_hot fill range")
 _OWN_CONSTANTS = words("constant Variable function")
 _COMPUTE = words("clip_by_global_norm clip_by_norm clip_by_value maximum minimum multiply pow")
 _STATIC = words("shape get_shape as_list")
@@ -212,7 +212,7 @@ def use_of_number(body: Code, node: ast.expr, given: Collection[str]) -> str:
             return "computed"
         case ast.Call():
             return _use_in_call(owner)
-        case ast.keyword(arg=name) if name not in _STRUCTURAL:
+        case ast.keyword(arg=name) if name not in STRUCTURAL:
             call = owners[owner]
             return _use_in_call(call) if isinstance(call, ast.Call) else "other"
     return "other"
@@ -227,7 +227,7 @@ def _use_in_call(call: ast.Call) -> str:
         return "computed"
     if not path.startswith(("tf.", "tensorflow.")) or ".keras." in path:
         return "real" if method_of(call) in ASSIGNS else "other"
-    if name in _INDEXING:
+    if name in INDEXING:
         return "index"
     return "real" if name not in _OWN_CONSTANTS else "other"
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from unslow.fix.edit.lines import Splice
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import spelling
+from unslow.fix.moves.python_parts import effect_of_tracing
 from unslow.fix.moves.shapes import DRAWS, calls_of, is_call, names_in
 from unslow.syntax.nodes import (
     FUNCTIONS,
@@ -16,6 +17,7 @@ from unslow.syntax.nodes import (
     argument,
     given_values,
     inside,
+    is_constant,
     method_of,
     parameter_names,
     words,
@@ -25,7 +27,7 @@ from unslow.syntax.uses import uses
 _MAP = "tf.map_fn"
 _VECTORIZED = "tf.vectorized_map"
 # Options of tf.map_fn about how it runs, which mean nothing without a loop.
-_ABOUT_THE_LOOP = words("parallel_iterations back_prop swap_memory infer_shape name")
+_ABOUT_THE_LOOP = words("parallel_iterations swap_memory infer_shape name")
 _OUTPUT = ("dtype", "fn_output_signature")
 # What has another size for each element, or is no op that could be done for all at once.
 _UNLIKE = (
@@ -58,11 +60,19 @@ def vectorize_map(script: Script, line: int) -> Vectorized:
     if function is None or elements is None or len(call.args) > 2:
         raise script.refuse("the arguments of `tf.map_fn` are not written out", call)
     _require_plain_options(script, call)
+    made = [elements, *(script.possible_values(elements) if _is_place(elements) else [])]
+    called = [script.name(each.func) for each in made if isinstance(each, ast.Call)]
+    ragged = any("ragged" in name.lower() for name in called)
+    script.refuse_if(ragged, "the elements of a ragged tensor have other sizes", call)
     names = list(_ops(script, function))
     given, done = script.source(function), script.source(elements)
     name, imports = spelling(script, _VECTORIZED, call)
     edited = script.edit([*imports, Splice(*script.span(call), f"{name}({given}, {done})")])
     return Vectorized(edited, any(op.startswith(DRAWS) for op in names))
+
+
+def _is_place(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name | ast.Attribute)
 
 
 def _map_call(script: Script, line: int) -> ast.Call | None:
@@ -76,6 +86,10 @@ def _is_done(script: Script, line: int) -> bool:
 def _require_plain_options(script: Script, call: ast.Call) -> None:
     for keyword in call.keywords:
         if keyword.arg in ("fn", "elems") or keyword.arg in _ABOUT_THE_LOOP:
+            continue
+        if keyword.arg == "back_prop":
+            stops = not is_constant(keyword.value, True)
+            script.refuse_if(stops, "`back_prop` keeps gradients from flowing back", keyword.value)
             continue
         if keyword.arg not in _OUTPUT or not _is_plain_output(script, keyword.value):
             what = script.source(keyword.value)
@@ -116,6 +130,9 @@ def _ops_inside(script: Script, function: Function, depth: int) -> Iterator[str]
         decided_by = node.iter if isinstance(node, ast.For) else node.test
         reason = "what is done may be another thing for each element"
         script.refuse_if(names_in(decided_by) & own, reason, node)
+    effect = effect_of_tracing(script, body, parameter_names(function))
+    if effect is not None:
+        raise script.refuse(*effect)
     for call in inside(body, ast.Call):
         name = script.name(call.func)
         if name and not _is_choice(script, call):
