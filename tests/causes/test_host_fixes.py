@@ -141,6 +141,17 @@ def test_the_progress_bar_gives_way_to_a_line_per_epoch(given: str) -> None:
     assert fixed(answer) == text.format(2)
 
 
+def test_a_limit_in_a_larger_statement_stays() -> None:
+    text = "before = tf.config.threading.set_intra_op_parallelism_threads(1)\n"
+    assert isinstance(ThreadSettings().fix(limited(1), script(text)), Refusal)
+
+
+def test_the_type_of_the_results_of_a_test_is_told() -> None:
+    text = "losses.append(model.evaluate(x, y))\n"
+    fix = PredictInLoop().fix(called(call="evaluate"), script(text))
+    assert isinstance(fix, Fix) and "NumPy's numbers" in fix.note
+
+
 def together(line: int, steps: int, users_hooks: bool) -> Finding:
     detail = tiny_batches._Together(steps, users_hooks, Location("train.py", 1))
     return replace(finding(line), detail=detail)

@@ -38,7 +38,7 @@ from unslow.fix.moves.dataset_pipeline import work_ahead_tuned
 from unslow.fix.moves.float32 import narrow
 from unslow.fix.moves.pairwise_distances import pairwise_distances
 from unslow.fix.moves.predict_instead import predict_instead
-from unslow.fix.moves.smaller_slices import smaller_slices
+from unslow.fix.moves.smaller_slices import keeps_rows, smaller_slices
 from unslow.fix.moves.sparse_labels import sparse_labels
 from unslow.model import (
     Certainty,
@@ -214,7 +214,10 @@ def _predict_instead(script: Script, where: Location, cut: Cut) -> Fix:
 def _slice_smaller(script: Script, where: Location, cut: Cut) -> Fix:
     fixed = smaller_slices(script, where.line, int(cut.instead))
     title = f"call `{cut.name}` with {cut.instead} rows at once"
-    return Fix(title, Safety.CLOSE, fixed.files)
+    if keeps_rows(script, where.line):
+        return Fix(title, Safety.CLOSE, fixed.files)
+    note = "What is computed of each slice as a whole, such as a mean, is of fewer rows then."
+    return Fix(title, Safety.REVIEW, fixed.files, note)
 
 
 def _drop(script: Script, where: Location, cut: Cut) -> Fix | Refusal:

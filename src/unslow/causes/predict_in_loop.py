@@ -28,6 +28,7 @@ _EACH_BATCH = ("on_train_batch_begin", "on_train_batch_end", "on_batch_begin", "
 
 _FEWEST_CALLS = 4  # the first one traces the model, and two more could be chance
 _FIXED_SHARE = 0.5  # of a call: where the model itself takes more, the input is not small
+_ARRAYS_OF_ONE = "With Keras 3 its results are NumPy's numbers, where `evaluate` gives Python's."
 _DEFAULT_BATCH = 32  # of Keras
 _MOST_BATCHES = 32  # that predict_on_batch may run as one; a judgement: more may not fit in memory
 _ARRAYS = ("ndarray", "EagerTensor", "list", "tuple", "dict")
@@ -155,10 +156,14 @@ class PredictInLoop(Cause):
         fixed = rename_call(fixed, where.line, detail.call, new)
         if detail.call == "evaluate":
             fixed = reset_metrics_before(fixed, where.line, new)
+        asked = script.call_at(where.line, detail.call)
+        is_read = asked is not None and not isinstance(script.parents[asked], ast.Expr)
+        note = _ARRAYS_OF_ONE if detail.call == "evaluate" and is_read else ""
         return Fix(
             title=f"call {new}, which runs the compiled model directly",
             safety=Safety.EXACT if detail.rows <= batch else Safety.CLOSE,
             files={where.file: fixed.text},
+            note=note,
         )
 
     FIRES = (

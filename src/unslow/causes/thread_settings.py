@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable
 
 from unslow.analyse.host.step_profile import (
@@ -133,8 +134,11 @@ class ThreadSettings(Cause):
         where, name = finding.place, finding.detail_of(Limit).function
         if not name.startswith(("set_", "sched_")):
             return None
-        if script.call_at(where.line, name) is None:
+        call = script.call_at(where.line, name)
+        if call is None:
             return Refusal(f"`{name}` is not called on this line by that name", where)
+        if not isinstance(script.parents[call], ast.Expr):
+            return Refusal(f"the statement does more than call `{name}`", where)
         fixed = delete(script, where.line)
         return Fix("let TensorFlow use all cores", Safety.CLOSE, {where.file: fixed.text})
 

@@ -6,6 +6,7 @@ import pytest
 
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.moves.compile_call import compile_call
+from unslow.fix.moves.compile_metric import compile_metric, metric_at
 
 TEXT = """\
 import tensorflow as tf
@@ -93,3 +94,15 @@ for batch in data:
     mean.update_state(model(batch))
 """
     assert compile_call(Script("a.py", text), 5).name == "model"
+
+
+def test_a_metric_of_the_programs_own_may_count_in_python() -> None:
+    text = (
+        "import tensorflow as tf\nclass Hits(tf.keras.metrics.Metric):\n    pass\nhits = Hits()\n"
+        "for x in data:\n    hits.update_state(f(x))\n"
+    )
+    script = Script("a.py", text)
+    receiver = metric_at(script, 6)
+    assert receiver is not None
+    with pytest.raises(CannotEdit, match="the program's own"):
+        compile_metric(script, receiver)

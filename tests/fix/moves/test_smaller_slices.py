@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from unslow.fix.edit.script import CannotEdit, Script
-from unslow.fix.moves.smaller_slices import smaller_slices
+from unslow.fix.moves.smaller_slices import keeps_rows, smaller_slices
 
 
 def edited(source: str, line: int = 1, modules: dict[str, str] | None = None) -> dict[str, str]:
@@ -51,3 +51,31 @@ def test_a_setting_changes_in_the_file_that_holds_it() -> None:
 def test_anything_else_is_left_alone(source: str) -> None:
     with pytest.raises(CannotEdit):
         edited(source, source.count("\n"))
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("for i in range(0, len(x), 64):\n    out[i // 64] = f(x[i:i + 64])\n", "more than"),
+        ("n = 64\nfor i in range(0, len(x), n):\n    f(x[i:i + n])\nbuild(n)\n", "more than"),
+        ("for i in range(0, len(x), 64):\n    m.train_on_batch(x[i:i + 64])\n", "a training"),
+    ],
+)
+def test_a_size_that_means_more_is_left_alone(source: str, reason: str) -> None:
+    with pytest.raises(CannotEdit, match=reason):
+        edited(source, 3 if source.startswith("n") else 2)
+
+
+@pytest.mark.parametrize(
+    ("source", "keeps"),
+    [
+        ("out = np.concatenate([f(x[i:i + 64]) for i in range(0, len(x), 64)])\n", True),
+        ("out = sum(f(x[i:i + 64]) for i in range(0, len(x), 64))\n", False),
+        ("for i in range(0, n, 64):\n    a.append(f(x[i:i + 64]))\nb = np.vstack(a)\n", True),
+        ("for i in range(0, n, 64):\n    a.append(f(x[i:i + 64]))\nb = np.mean(a)\n", False),
+        ("for i in range(0, n, 64):\n    m += f(x[i:i + 64])\n", False),
+        ("for i in range(0, n, 64):\n    y[i:i + 64] = f(x[i:i + 64])\n", True),
+    ],
+)
+def test_rows_that_are_put_together_again_stay_the_same(source: str, keeps: bool) -> None:
+    assert keeps_rows(Script("train.py", source), min(2, source.count("\n"))) is keeps

@@ -149,3 +149,28 @@ def test_a_part_that_must_be_a_number_leaves_all_as_they_are() -> None:
 def test_a_structure_that_is_not_written_out_is_named() -> None:
     with pytest.raises(CannotEdit, match="does not spell its parts out"):
         parts("", "x * w['a']", "for n in range(9):\n    step(x, load(n))\n", "w['a']")
+
+
+_NUMBER = "import tensorflow as tf\n@tf.function\ndef step(x, rate):\n{body}for i in range(9):\n    step(data, i / 9)\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("    if rate > 0.5:\n        return x, x\n    return x\n", "decides"),
+        ("    if rate > 0.5:\n        print('late')\n    return x * rate\n", "decides"),
+        ("    return tf.cast(x, tf.float64) * rate\n", "float64"),
+    ],
+)
+def test_a_number_that_means_more_than_a_tensor_stays_one(body: str, reason: str) -> None:
+    script = Script("a.py", _NUMBER.format(body=body))
+    function = script.function_at(3)
+    with pytest.raises(CannotEdit, match=reason):
+        number_as_tensor(script, body.count("\n") + 5, "step", "rate", "float", function)
+
+
+def test_a_number_that_decides_between_tensors_may_be_one() -> None:
+    body = "    if rate > 0.5:\n        return x\n    return x * 2.0\n"
+    script = Script("a.py", _NUMBER.format(body=body))
+    edited = number_as_tensor(script, 8, "step", "rate", "float", script.function_at(3))
+    assert "step(data, tf.constant(i / 9))" in edited.text

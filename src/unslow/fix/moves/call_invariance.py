@@ -38,7 +38,7 @@ _PURE = words(
 _PURE_MODULES = ("math.", "numpy.")
 _IMPURE_NUMPY = ("numpy.random.", "numpy.load", "numpy.save")
 # They take in all that the graph holds when they are called.
-_WHOLE = words(
+WHOLE = words(
     "train.Saver summary.merge_all global_variables_initializer local_variables_initializer"
     " initialize_all_variables tables_initializer trainable_variables global_variables"
     " get_collection report_uninitialized_variables model_variables local_variables"
@@ -156,7 +156,7 @@ class Invariance:
 
     def _tensorflow(self, node: ast.Call, name: str) -> None:
         called = self._script.source(node.func)
-        if name in _WHOLE:
+        if name in WHOLE:
             self.needs.whole = node
             return
         reason = ""

@@ -69,6 +69,9 @@ def _metric(script: Script, receiver: ast.Name) -> _Metric:
     made = binding.node if binding is not None else None
     if not isinstance(made, ast.Assign) or len(made.targets) != 1:
         raise script.refuse(f"`{receiver.id}` is not made by one statement", receiver)
+    maker = made.value.func if isinstance(made.value, ast.Call) else made.value
+    reason = f"`{receiver.id}` may be a metric of the program's own, which keeps values in Python"
+    script.refuse_if(not script.name(maker).startswith("keras.metrics."), reason, made)
     function = script.function_of(receiver)
     if script.function_of(made) is not function:
         raise script.refuse(f"`{receiver.id}` is made in another function", made)

@@ -9,20 +9,28 @@ from contextlib import suppress
 from unslow.fix.edit.blocks import put_above, statement
 from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import find_expression, replaced
+from unslow.fix.moves.call_invariance import VARIABLES, WHOLE
 from unslow.fix.moves.hoist import dependence, hoist_expression, hoist_statement
 from unslow.fix.moves.op_expressions import ACTS
 from unslow.fix.moves.ops_in_function import ops_in_function
+from unslow.fix.moves.python_parts import draws_in_python, effect_of
 from unslow.fix.moves.session_feeds import fed, feeding, is_run, made_parts, op_name, tf_name
+from unslow.syntax.call_order import calls_reached
+from unslow.syntax.names import is_builtin
 from unslow.syntax.nodes import (
+    NAMED_FUNCTIONS,
     NamedFunction,
     StatementLoop,
     given_values,
     header_calls,
+    inside,
     last_name,
     method_of,
 )
 from unslow.syntax.python_types import is_plain
 
+_FIXED = ("numpy.", "math.", "functools.", "itertools.", "operator.")
+_DEEPEST = 3  # functions that call others which draw; a judgement
 Frame = tuple[str, int, str]  # file, line, function
 Stack = Sequence[Frame]  # innermost frame first
 
@@ -94,6 +102,7 @@ def _once(script: Script, line: int) -> Script:
     fetched = [part for call in runs for part in made_parts(call)]
     script.refuse_if(not fetched, "the ops are made inside a function that also runs them", node)
     for part in fetched:
+        _require_same(script, node, part)
         if not find_expression(script, line, ast.unparse(part)):
             continue  # an equal one took it along
         try:
@@ -109,14 +118,51 @@ def _made(script: Script, line: int, node: ast.stmt) -> Script:
     calls = header_calls(node)
     acts = any(last_name(call.func) in ACTS for call in calls)
     if isinstance(node, ast.Assign | ast.AnnAssign) and not acts:
+        _require_same(script, node, node)
         try:
             return hoist_statement(script, line)
         except CannotEdit as reason:
             problem = reason
     for call in (call for call in calls if tf_name(script, call.func)):
         with suppress(CannotEdit):
+            _require_same(script, node, call)
             return hoist_expression(script, line, ast.unparse(call), name=op_name(call))
     raise problem
+
+
+def _require_same(script: Script, node: ast.stmt, part: ast.AST) -> None:
+    """Raises where what is made may be something else in the next turn of the loop."""
+    changing = _changing_call(script, part)
+    if changing is not None:
+        what = script.source(changing)
+        raise script.refuse(f"`{what}` may give another value in each turn", changing)
+    loops = script.loops_around(node)
+    whole = [call for call in inside(part, ast.Call) if tf_name(script, call.func) in WHOLE]
+    for call in calls_reached(script, loops[-1].body) if whole and loops else ():
+        made = tf_name(script, call.func)
+        if made.startswith(VARIABLES) or method_of(call) in ("minimize", "apply_gradients"):
+            what = script.source(whole[0].func)
+            reason = f"`{what}` takes all that the graph holds, and the loop makes variables"
+            raise script.refuse(reason, call)
+
+
+def _changing_call(script: Script, code: ast.AST, depth: int = _DEEPEST) -> ast.Call | None:
+    """A call that draws, reads or takes something whenever it is made."""
+    for call in inside(code, ast.Call):
+        name, found = script.name(call.func), script.callee(call)
+        if name.startswith(("tf.", "keras.")):
+            continue
+        if effect_of(name) or draws_in_python(script, call):
+            return call
+        if found is None:
+            known = not name or is_builtin(name) or name.startswith(_FIXED)
+            if not known or (not name and isinstance(call.func, ast.Name)):
+                return call
+            continue
+        body = found.node.body if isinstance(found.node, NAMED_FUNCTIONS) and depth else []
+        if any(_changing_call(found.source, each, depth - 1) for each in body):
+            return call
+    return None
 
 
 # What depends on the loop

@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import replaced
 from unslow.syntax.literals import Literal
-from unslow.syntax.nodes import COMPREHENSIONS, Loop, inside
+from unslow.syntax.nodes import (
+    COMPREHENSIONS,
+    Loop,
+    dotted,
+    inside,
+    is_stored,
+    last_name,
+    method_of,
+    receiver_of,
+    words,
+)
 
+_JOINS = words("concatenate concat vstack hstack extend chain")
+_TRAINING = words("apply_gradients minimize train_on_batch train_step fit GradientTape")
 _NO_SLICES = "its rows are not taken in slices by a loop over `range(0, rows, size)`"
 
 
@@ -17,17 +30,68 @@ def smaller_slices(script: Script, line: int, rows: int) -> Script:
 
     A size that has a name is changed where its number is written.
     """
-    statement = script.statement_at(line)
-    calls = inside(statement, ast.Call) if statement is not None else ()
-    around = [loop for call in calls for loop in script.loops(call)]
+    around = _loops(script, line)
     sizes = [size for loop in around for size in _size_of_slices(loop)]
     if not sizes:
         raise script.refuse(_NO_SLICES, line)
     is_one = len({ast.dump(size) for size in sizes}) == 1
     script.refuse_if(not is_one, "loops over slices of different sizes are around it", line)
+    _require_only_slices(script, around, sizes)
     if isinstance(sizes[0], ast.Constant):
         return _written_out(script, sizes, rows)
     return script.with_value(sizes[0], lambda literal: _fewer(literal, rows))
+
+
+def keeps_rows(script: Script, line: int) -> bool:
+    """Whether all that becomes of slices is put together again, row by row."""
+    for loop in _loops(script, line):
+        if any(inside(loop, ast.AugAssign)):
+            return False
+        if isinstance(loop, COMPREHENSIONS):
+            taken = script.parents[loop]
+        else:
+            filled = [call for call in inside(loop, ast.Call) if method_of(call) == "append"]
+            names = {dotted(receiver_of(call)) for call in filled}
+            reads = [node for node in script.every(ast.Name) if node.id in names]
+            outside = [node for node in reads if not is_stored(node)]
+            outside = [node for node in outside if not script.within(node, loop)]
+            if not all(last_name(_function(script.parents[node])) in _JOINS for node in outside):
+                return False
+            continue
+        if last_name(_function(taken)) not in _JOINS:
+            return False
+    return True
+
+
+def _function(node: ast.AST) -> ast.expr | None:
+    return node.func if isinstance(node, ast.Call) else None
+
+
+def _loops(script: Script, line: int) -> list[Loop]:
+    statement = script.statement_at(line)
+    calls = inside(statement, ast.Call) if statement is not None else ()
+    return [loop for call in calls for loop in script.loops(call)]
+
+
+def _require_only_slices(script: Script, loops: Sequence[Loop], sizes: Sequence[ast.expr]) -> None:
+    """Raises where the size means something else as well, or the slices are what is trained on."""
+    size = sizes[0]
+    others: list[ast.expr]
+    if isinstance(size, ast.Constant):
+        alike = [node for loop in loops for node in inside(loop, ast.Constant)]
+        others = [node for node in alike if node.value == size.value and node not in sizes]
+    else:
+        named = [node for node in script.every(type(size)) if last_name(node) == last_name(size)]
+        others = [node for node in named if not is_stored(node) and node not in sizes]
+    what = script.source(size)
+    script.refuse_if(
+        others, f"`{what}` is used for more than these slices", next(iter(others), None)
+    )
+    for call in [call for loop in loops for call in inside(loop, ast.Call)]:
+        function = script.own_function(call)
+        inner = [call, *(inside(function, ast.Call) if function is not None else ())]
+        trains = any(last_name(each.func) in _TRAINING for each in inner)
+        script.refuse_if(trains, "the slices are the batches of a training", call)
 
 
 def _size_of_slices(loop: Loop) -> list[ast.expr]:

@@ -9,8 +9,17 @@ from unslow.fix.edit.script import CannotEdit, Script
 from unslow.fix.edit.statements import replaced, spelling
 from unslow.fix.moves.call_arguments import keyword_set
 from unslow.fix.moves.decorators import decorate
+from unslow.fix.moves.python_parts import effect_of_tracing
 from unslow.fix.moves.session_feeds import ASSIGNS
-from unslow.fix.moves.shapes import DRAWS, Code, calls_of, is_arithmetic, is_call, reads
+from unslow.fix.moves.shapes import (
+    DRAWS,
+    Code,
+    calls_of,
+    is_arithmetic,
+    is_call,
+    names_in,
+    reads,
+)
 from unslow.fix.moves.tensor_lists import bound_around
 from unslow.syntax.literals import Obstacle, find_parts
 from unslow.syntax.nodes import (
@@ -18,14 +27,17 @@ from unslow.syntax.nodes import (
     argument,
     dotted,
     inside,
+    is_constant,
     last_name,
     method_of,
+    parameter_names,
     positional_names,
     words,
 )
 from unslow.syntax.python_types import PythonType, type_in_loops
 
 _FUNCTION = "tf.function"
+_OTHER_FLOATS = ("float64", "float16", "mixed_")
 _TENSORS = ("tf.constant", "tf.cast", "tf.convert_to_tensor")
 _TAKES_TENSORS = words("cast print convert_to_tensor")
 STRUCTURAL = words("axis name dtype shape num keepdims seed num_or_size_splits")
@@ -43,6 +55,13 @@ def number_as_tensor(
     if needs_python(kinds, number == "int"):
         reason = f"`{name}` is used in `{function}` in a way that needs a Python number"
         raise CannotEdit(reason, line)
+    if body is not None and _decides_result(script, body, name):
+        reason = f"`{name}` decides in `{function}` what Python does or is given back"
+        raise CannotEdit(reason, line)
+    other = next((each for each in _OTHER_FLOATS if each in script.text), None)
+    meets = number == "float" and kinds & {"computed", "real"} and other is not None
+    reason = f"`{name}` would be float32, and may meet a tensor of {other} in `{function}`"
+    script.refuse_if(meets, reason, line)
     value = _given(script, line, function, name, body)
     if is_call(script, value, *_TENSORS):
         return script
@@ -51,6 +70,26 @@ def number_as_tensor(
     dtype = f", {tensorflow}.float32" if number == "int" and "computed" in kinds else ""
     new = f"{tensorflow}.constant({script.source(value)}{dtype})"
     return script.edit([*imports, replaced(script, value, new)])
+
+
+def _decides_result(script: Script, body: NamedFunction, name: str) -> bool:
+    """Whether a number decides on more than tensors: a graph does the same on both its paths."""
+    branches = [node for node in inside(body.body, ast.If) if name in names_in(node.test)]
+    returns = [_form(node.value) for node in inside(body.body, ast.Return)]
+    for node in branches:
+        both = [*node.body, *node.orelse]
+        if any(inside(both, ast.Return)) and len({*returns}) > 1:
+            return True
+        if effect_of_tracing(script, both, parameter_names(body)) is not None:
+            return True
+    return False
+
+
+def _form(value: ast.expr | None) -> str:
+    """How many values are given back: one, none, or those of a tuple."""
+    if value is None or is_constant(value, None):
+        return "none"
+    return f"{len(value.elts)}" if isinstance(value, ast.Tuple) else "one"
 
 
 def parts_as_tensors(
