@@ -18,9 +18,9 @@ from unslow.fix.moves.bound_container import (
     bounded_cache,
     keep_latest,
     keep_numbers,
-    keep_parts,
     keep_tail,
 )
+from unslow.fix.moves.kept_parts import keep_parts
 from unslow.fix.moves.store_copy import store_copy
 from unslow.model import (
     Certainty,

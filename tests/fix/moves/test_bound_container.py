@@ -9,9 +9,9 @@ from unslow.fix.moves.bound_container import (
     bounded_cache,
     keep_latest,
     keep_numbers,
-    keep_parts,
     keep_tail,
 )
+from unslow.fix.moves.kept_parts import keep_parts
 
 LOSSES = "losses = []\nfor batch in data:\n    losses.append(step(batch))\n"
 

@@ -163,23 +163,31 @@ def _doing(script: Script, nodes: Sequence[ast.AST], depth: int = _DEEPEST) -> I
     """The calls that may have an effect, or give another value when they are made again."""
     elsewhere = {each for inner in inside(nodes, ast.Lambda) for each in ast.walk(inner.body)}
     for call in inside(nodes, ast.Call):
-        function, name = script.own_function(call), script.name(call.func)
         if call in elsewhere:
             continue
-        inner = list(own_nodes(function)) if function is not None else []
-        yields = any(isinstance(node, ast.Yield | ast.YieldFrom) for node in inner)
-        if function is not None and depth and not yields:
-            yield from _doing(script, function.body, depth - 1)
-        elif function is not None:
-            yield call
-        elif name.startswith(("tf.data.", "keras.utils.")) and "iterator" not in name:
-            continue
-        elif name:
-            known = is_builtin(name) or name.startswith(("tf.", "numpy.", "math.", "functools."))
-            if not known or "iterator" in name or effect_of(name) or name.startswith(DRAWS):
+        function = script.own_function(call)
+        if function is None:
+            if not _is_same_again(script, call):
                 yield call
-        elif method_of(call) not in DATASET_METHODS | _PURE_METHODS:
+            continue
+        yields = any(isinstance(node, ast.Yield | ast.YieldFrom) for node in own_nodes(function))
+        if yields or not depth:
             yield call
+        else:
+            yield from _doing(script, function.body, depth - 1)
+
+
+def _is_same_again(script: Script, call: ast.Call) -> bool:
+    """Whether a function that is not the program's only makes the same value again."""
+    name = script.name(call.func)
+    if not name:
+        return method_of(call) in DATASET_METHODS | _PURE_METHODS
+    if "iterator" in name:
+        return False
+    if name.startswith(("tf.data.", "keras.utils.")):
+        return True
+    is_known = is_builtin(name) or name.startswith(("tf.", "numpy.", "math.", "functools."))
+    return is_known and not effect_of(name) and not name.startswith(DRAWS)
 
 
 def _moved_before(script: Script, loop: StatementLoop, part: Sequence[ast.stmt]) -> Script:

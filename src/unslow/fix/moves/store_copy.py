@@ -6,7 +6,7 @@ import ast
 
 from unslow.fix.edit.script import Script
 from unslow.fix.edit.statements import replaced
-from unslow.fix.moves.bound_container import stored_value
+from unslow.fix.moves.container_uses import stored_value
 from unslow.syntax.nodes import argument, inside, method_of, root_name, words
 from unslow.syntax.uses import changed
 
