@@ -33,7 +33,7 @@ TRIED = {
     "feed-dict": Tried("feed_dict.py"),
     "file-growth": Tried(
         "file_growth.py",
-        longer=(("repeat(60)", "repeat(60_000)"), ("step % 3", "step % 10")),
+        longer=(("repeat(120)", "repeat(60_000)"), ("step % 6", "step % 10")),
         seconds=25,
         used_at="manager.save()",
     ),
