@@ -318,6 +318,8 @@ def page(rows: dict[str, Row]) -> str:
         f"as not judged. A full cell has {styles} styles and {examples} examples, one or more of each",
         "cause; what does not run on a version, also without unslow, is named below.",
         f"`{OF_THE_MACHINE}` is judged in its own example alone: it speaks of where a cell was run.",
+        "Several cells ran at a time on two cores: an answer that was wrong was asked for once more,",
+        "alone, and the last one counts.",
         "",
         "| TensorFlow | Python | loop styles right | examples right | lost probes | run on |",
         "|---|---|---:|---:|---:|---|",
