@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 _PROGRAM = """
+import atexit
 import functools
 import operator
 import weakref
@@ -33,12 +34,16 @@ def program():
 
 for _ in range(100):
     program()
-print(len(noted), *sorted(set(noted)))
+print(len(noted), *sorted(set(noted)), flush=True)
+held = [Thing()]
+kept.append(weakref.ref(held[0], note))
+atexit.register(lambda: print(noted[-1]))
+atexit.register(held.clear)  # the last one is called first, and no Python calls it
 """
 
 
 def test_the_frame_is_that_of_python_code_also_below_c_code() -> None:
     words = [sys.executable, "-c", _PROGRAM]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout.split() == ["200", "program"]
+    assert done.stdout.split() == ["200", "program", "current_frames"]
     assert not done.stderr
