@@ -75,23 +75,24 @@ def _loops(script: Script, line: int) -> list[Loop]:
 
 def _require_only_slices(script: Script, loops: Sequence[Loop], sizes: Sequence[ast.expr]) -> None:
     """Raises where the size means something else as well, or the slices are what is trained on."""
-    size = sizes[0]
-    others: list[ast.expr]
-    if isinstance(size, ast.Constant):
-        alike = [node for loop in loops for node in inside(loop, ast.Constant)]
-        others = [node for node in alike if node.value == size.value and node not in sizes]
-    else:
-        named = [node for node in script.every(type(size)) if last_name(node) == last_name(size)]
-        others = [node for node in named if not is_stored(node) and node not in sizes]
-    what = script.source(size)
-    script.refuse_if(
-        others, f"`{what}` is used for more than these slices", next(iter(others), None)
-    )
+    others = [node for node in _like(script, loops, sizes[0]) if node not in sizes]
+    if others:
+        what = script.source(sizes[0])
+        raise script.refuse(f"`{what}` is used for more than these slices", others[0])
     for call in [call for loop in loops for call in inside(loop, ast.Call)]:
         function = script.own_function(call)
         inner = [call, *(inside(function, ast.Call) if function is not None else ())]
         trains = any(last_name(each.func) in _TRAINING for each in inner)
         script.refuse_if(trains, "the slices are the batches of a training", call)
+
+
+def _like(script: Script, loops: Sequence[Loop], size: ast.expr) -> list[ast.expr]:
+    """Where a size is read: its number in the loops, or its name anywhere."""
+    if isinstance(size, ast.Constant):
+        numbers = [node for loop in loops for node in inside(loop, ast.Constant)]
+        return [node for node in numbers if node.value == size.value]
+    named = [node for node in script.every(type(size)) if last_name(node) == last_name(size)]
+    return [node for node in named if not is_stored(node)]
 
 
 def _size_of_slices(loop: Loop) -> list[ast.expr]:
