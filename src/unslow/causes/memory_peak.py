@@ -262,9 +262,9 @@ def _sparse(script: Script, where: Location, cut: Cut) -> Fix:
 
 def _without_pairs(script: Script, where: Location, _: Cut) -> Fix:
     note = (
-        "Distances that are tiny beside the vectors themselves keep fewer digits: that of a vector "
+        "Distances that are tiny beside the vectors keep fewer digits: the distance of a vector to "
+        "itself may no longer be 0."
     )
-    note += "to itself may no longer be 0."
     fixed = pairwise_distances(script, where.line)
     title = "compute the distances of all pairs by a matrix product"
     return Fix(title, Safety.REVIEW, {where.file: fixed.text}, note)

@@ -1,6 +1,6 @@
 """The frame of the running code, for callbacks that are C code alone.
 
-While a function that C code called is let go, `sys._getframe` takes a place holder on the stack for
+While a function that C code called is let go, `sys._getframe` takes a placeholder on the stack for
 a frame: Python 3.12 returns it, Python 3.13 crashes. Called from Python it does neither.
 """
 
@@ -16,7 +16,7 @@ def current_frames() -> Iterator[FrameType]:
     """At each request the frame that runs then, without any Python of ours.
 
     It is a frame of this module where no Python runs, as while Python exits. `PyEval_GetFrame` and
-    `Py_NewRef` are parts of Python's C interface; the first passes over place holders.
+    `Py_NewRef` are parts of Python's C interface; the first passes over placeholders.
     """
     none = sys._getframe()
     address = ctypes.PYFUNCTYPE(ctypes.c_size_t)(("PyEval_GetFrame", ctypes.pythonapi))
